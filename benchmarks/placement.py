@@ -46,10 +46,10 @@ def cost(result: dlsched.Result) -> float:
 
 
 def enumerated() -> Iterator[str]:
-    """Yield full enumeration against milp."""
-    yield "## Full enumeration and `milp`\n"
+    """Yield full enumeration against refinement."""
+    yield "## Full enumeration and `refinement`\n"
     yield "6 to 8 tables, 2 or 3 regions, 8 to 14 jobs; equal means within 1e-9.\n"
-    yield "| version | instances | feasible | equal | annealing equal | slowest milp, s |"
+    yield "| version | instances | feasible | equal | annealing equal | slowest refinement, s |"
     yield "|---|---|---|---|---|---|"
     for version in ("v1", "v2"):
         total = feasible = equal = found = 0
@@ -74,7 +74,7 @@ def enumerated() -> Iterator[str]:
 
 
 def random() -> Iterator[str]:
-    """Yield milp and the bounds against enumeration, on random instances of any scale."""
+    """Yield refinement and the bounds against enumeration, on random instances of any scale."""
     total = {"feasible": 0, "infeasible": 0, "equal": 0, "certified": 0, "bounds": 0}
 
     @given(strategies.placement(max_tables=5, max_jobs=6, scales=True))
@@ -107,7 +107,7 @@ def random() -> Iterator[str]:
 
 
 def proven() -> Iterator[str]:
-    """Yield milp at 15 and 30 tables, and the gaps of the heuristics to it."""
+    """Yield refinement at 15 and 30 tables, and the gaps of the heuristics to it."""
     yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
     yield "Heuristics: per cent above the optimum. Certified: |cost - bound| / cost.\n"
     head = "| size | version | seed | status | s | cost | gap | certified | annealing "
@@ -598,12 +598,12 @@ def own() -> Iterator[str]:
     """Yield the paper's heuristic, this library's, and the exact method."""
     yield "## The paper's heuristic, this library's, the exact method\n"
     yield "`annealing` with 100, 300, 1,000 and 4,000 trials for each table."
-    yield "`milp`: 30 s. Sizes: tables x regions x jobs, seeds from 1; held back: from 101.\n"
+    yield "`refinement`: 30 s. Sizes: tables x regions x jobs, seeds from 1; held back: from 101.\n"
     climbing = Rule("hill_climbing")
     short = [
         Rule("annealing", {"trials": n}, f"`annealing`, {n:,}", calls=1) for n in (100, 300, 1000)
     ]
-    exact = Rule("milp", exact=True, limit=30)
+    exact = Rule("refinement", exact=True, limit=30)
     yield from rows(
         "placement", [climbing, *short, exact], {"library": lambda: shipped("placement")}
     )

@@ -62,9 +62,13 @@ def test_heuristics_after_a_search_have_a_third_that_is_kept(
 
 
 ORDERS = [
-    ("placement", {"tables": 12, "regions": 3, "jobs": 20}, ["milp", "annealing"]),
-    ("placement", {"tables": 30, "regions": 4, "jobs": 40}, ["annealing", "milp"]),
-    ("placement", {"tables": 300, "regions": 4, "jobs": 40}, ["tempering", "annealing", "milp"]),
+    ("placement", {"tables": 12, "regions": 3, "jobs": 20}, ["refinement", "annealing"]),
+    ("placement", {"tables": 30, "regions": 4, "jobs": 40}, ["annealing", "refinement"]),
+    (
+        "placement",
+        {"tables": 300, "regions": 4, "jobs": 40},
+        ["tempering", "annealing", "refinement"],
+    ),
     ("interleaving", {"jobs": 64}, ["column_generation", "regroup", "swap"]),
     ("interleaving", {"jobs": 256}, ["regroup", "swap", "column_generation"]),
     ("elastic", {"jobs": 12}, ["dp", "lyra"]),

@@ -61,7 +61,7 @@ def plot_search(result: Result, ax: Axes | None = None, *, title: str | None = N
     if not len(seconds):
         raise OptionError(
             f"{result.method} recorded no objective and no bound of {result.instance} on its way: "
-            f"plot_search needs a search that lasts, as that of placement's milp or "
+            f"plot_search needs a search that lasts, as that of placement's refinement or "
             f"interleaving's column_generation"
         )
     if len(result.bound.levels) > 1 and not _of_first_level(result):

@@ -8,6 +8,7 @@ brute force on small instances rarely shows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -25,6 +26,7 @@ from dlsched.problems.placement.programs import light_groups, spreading_rows
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import step_of
 from dlsched.problems.placement.programs.spreading_rows import SpreadingRows
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.results.result import Termination
 from dlsched.solvers import highs
@@ -183,7 +185,7 @@ def test_spreading_rows_hold_at_every_placement(
     assert sum(valid_rows(one, rng) for one in made) > 60
     assert sum(valid_rows(hostile(seed), rng) for seed in range(8 * len(seeds))) > 40
     every = valid_rows(made[1], np.random.default_rng(6))
-    monkeypatch.setattr(spreading_rows, "_MOST_DISTANCES", 40)
+    monkeypatch.setattr(spreading_rows, "TUNABLES", replace(TUNABLES, most_distances=40))
     assert 0 < valid_rows(made[1], np.random.default_rng(6)) < every
 
 
@@ -191,7 +193,7 @@ def test_the_relaxation_without_light_groups_has_every_placement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its rows hold wherever the model's do, at no more than the model's cost."""
-    monkeypatch.setattr(light_groups, "_LIGHT", Fraction(4, 5))
+    monkeypatch.setattr(light_groups, "TUNABLES", replace(TUNABLES, light_groups=Fraction(4, 5)))
     lighter, rng = 0, np.random.default_rng(8)
     for made in [*drawn_instances(range(4)), *map(hostile, range(20))]:
         refinement = Refinement(made, Run())

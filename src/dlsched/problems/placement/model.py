@@ -1,7 +1,7 @@
 """The declarative model of placement; components are named as on the card models/placement.md.
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
-is exact at the points of the `Estimate`, so `milp` adds those of every placement that it finds.
+is exact at the points of the `Estimate`; `refinement` adds those of every placement that it finds.
 Every coefficient is computed exactly and rounded once, outward: as no variable is negative, every
 placement satisfies the rows as they stand, and costs are no more than the estimate. So exact
 arithmetic confirms a bound from duals; every variable has a finite upper bound, so that duals
@@ -26,9 +26,9 @@ from dlsched.problems.placement.programs.cost_rows import (
     traffic_cost,
 )
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate, step_of
-from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.arrays import Data, arrays
 from dlsched.proofs.forms.limit import poll
+from dlsched.solvers.standard_form import StandardForm
 
 ESTIMATED = ("cost",)
 """The levels of which the model's value is only a lower bound."""
@@ -70,44 +70,61 @@ def build(
     shares = Shares(instance)
     estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
     whole = whole or Whole(0.0, {})
-    regions = shares.regions
-    tables = shares.tables
-    voting = {g: group.tables for g, group in enumerate(shares.groups) if not group.together}
-    reads = [(g, tables[t]) for g, positions in voting.items() for t in positions]
-
-    m = pyo.ConcreteModel(instance.name)
-    m.REGIONS = pyo.Set(initialize=regions)
-    m.TABLES = pyo.Set(initialize=tables)
-    m.GROUPS = pyo.Set(initialize=list(range(len(shares.groups))))
-    m.VOTING = pyo.Set(initialize=list(voting))
-    m.READS = pyo.Set(initialize=reads, dimen=2)
-
-    m.x = pyo.Var(m.TABLES, m.REGIONS, domain=pyo.Binary)
-    m.y = pyo.Var(m.GROUPS, m.REGIONS, domain=pyo.Binary)
-    m.near = pyo.Var(m.READS, m.REGIONS, bounds=(0, 1))
-
-    m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in regions) == 1)
+    m = _variables(shares)
+    m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: _regions(m.x, t) == 1)
     for name in _ROW_LISTS:
         m.add_component(name, pyo.ConstraintList())
     for g, group in enumerate(shares.groups):
         poll()
-        names = [tables[t] for t in group.tables]
-        if group.together:
-            _run_together(m, g, names)
-        else:
-            _run_by_majority(m, g, names)
-            if len(names) == _PAIR:
-                _run_in_the_earlier(m, g, names)
+        _state_group(m, g, [shares.tables[t] for t in group.tables], group.together)
     gpu = gpu_cost(m, shares, estimate, whole.jobs)
     storage = storage_cost(m, shares, estimate, whole.tables)
     m.cost = pyo.Objective(expr=traffic_cost(m, shares) + gpu + storage, sense=pyo.minimize)
     m.GRANULARITY = {"cost": 0}
     m.INTEGRAL = ("near",)  # where x and y are
-    _limits(m, shares)
+    _limit_storage(m, shares)
+    _limit_cpu(m, shares)
+    _require_hours_at_home(m, shares)
+    _limit_moves(m, shares)
     m.other = pyo.ConstraintList()
     for solution in excluded:
-        m.other.add(sum(m.x[t, solution.home[t]] for t in tables) <= len(tables) - 1)
+        kept = sum(m.x[t, solution.home[t]] for t in m.TABLES)
+        m.other.add(kept <= len(m.TABLES) - 1)
     return m
+
+
+def _variables(shares: Shares) -> Any:
+    """Return a model with the sets, and the variables of homes, jobs and reads."""
+    import pyomo.core as pyo
+
+    groups = shares.groups
+    voting = [g for g, group in enumerate(groups) if not group.together]
+    reads = [(g, shares.tables[t]) for g in voting for t in groups[g].tables]
+    m = pyo.ConcreteModel(shares.instance.name)
+    m.REGIONS = pyo.Set(initialize=shares.regions)
+    m.TABLES = pyo.Set(initialize=shares.tables)
+    m.GROUPS = pyo.Set(initialize=list(range(len(groups))))
+    m.VOTING = pyo.Set(initialize=voting)
+    m.READS = pyo.Set(initialize=reads, dimen=2)
+    m.x = pyo.Var(m.TABLES, m.REGIONS, domain=pyo.Binary)
+    m.y = pyo.Var(m.GROUPS, m.REGIONS, domain=pyo.Binary)
+    m.near = pyo.Var(m.READS, m.REGIONS, bounds=(0, 1))
+    return m
+
+
+def _regions(variable: Any, *index: Any) -> Any:
+    """Return the sum of a variable over all regions."""
+    return sum(variable[(*index, r)] for r in variable.model().REGIONS)
+
+
+def _state_group(m: Any, g: int, tables: list[str], together: bool) -> None:
+    """State where a group of jobs runs, given the homes of its tables."""
+    if together:
+        _run_together(m, g, tables)
+        return
+    _run_by_majority(m, g, tables)
+    if len(tables) == _PAIR:
+        _run_in_the_earlier(m, g, tables)
 
 
 def _run_together(m: Any, g: int, tables: list[str]) -> None:
@@ -160,46 +177,62 @@ def _least_votes(tables: int, regions: int, position: int) -> int:
     return votes
 
 
-def _limits(m: Any, shares: Shares) -> None:
-    """State (4), (5), (6) and the move quota."""
+def _limit_storage(m: Any, shares: Shares) -> None:
+    """State (4): the bytes of the tables in a region are within its capacity."""
     import pyomo.core as pyo
 
-    instance = shares.instance
-    sizes = [table.size for table in instance.tables]
+    sizes = [table.size for table in shares.instance.tables]
     m.storage = pyo.Constraint(m.REGIONS)
-    for region in instance.regions:
+    for region in shares.instance.regions:
         poll()
         row, limit = at_most(sizes, region.storage_capacity)
-        homes = [m.x[t, region.id] for t in shares.tables]
+        homes = [m.x[t, region.id] for t in m.TABLES]
         m.storage[region.id] = _row(_weighted(row, homes), "<=", limit)
+
+
+def _limit_cpu(m: Any, shares: Shares) -> None:
+    """State (5): the CPU hours of an application in a region are within its quota."""
+    import pyomo.core as pyo
+
     m.cpu = pyo.ConstraintList()
-    for region in instance.regions:
+    for region in shares.instance.regions:
         poll()
+        runs = [m.y[g, region.id] for g in m.GROUPS]
         for app, quota in region.cpu_quota.items():
             row, limit = at_most(shares.cpu_hours(app), quota)
-            runs = [m.y[g, region.id] for g in m.GROUPS]
             m.cpu.add(_row(_weighted(row, runs), "<=", limit))
-    if instance.at_home_threshold:
-        runs = []
-        hours = []
-        for g in m.GROUPS:
-            for r, name in enumerate(shares.regions):
-                hours_here = shares.hours_at_home(g, r)
-                if hours_here:
-                    runs.append(m.y[g, name])
-                    hours.append(hours_here)
-        row, limit = at_least(hours, instance.at_home_threshold)
-        m.at_home = pyo.Constraint(expr=_row(_weighted(row, runs), ">=", limit))
-    if instance.move_quota is not None:
-        settled = [table for table in instance.tables if table.home is not None]
-        row, limit = at_most([table.size for table in settled], instance.move_quota)
-        away = sum(
-            part * m.x[table.id, name]
-            for part, table in zip(row, settled, strict=True)
-            for name in shares.regions
-            if name != table.home
-        )
-        m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
+
+
+def _require_hours_at_home(m: Any, shares: Shares) -> None:
+    """State (6): time-sensitive jobs have enough GPU hours in regions with their type."""
+    import pyomo.core as pyo
+
+    needed = shares.instance.at_home_threshold
+    if not needed:
+        return
+    hours = {(g, r): shares.hours_at_home(g, i) for g in m.GROUPS for i, r in enumerate(m.REGIONS)}
+    counted = {key: amount for key, amount in hours.items() if amount}
+    row, limit = at_least(counted.values(), needed)
+    runs = [m.y[key] for key in counted]
+    m.at_home = pyo.Constraint(expr=_row(_weighted(row, runs), ">=", limit))
+
+
+def _limit_moves(m: Any, shares: Shares) -> None:
+    """State that the bytes of the tables whose home changes are within the quota."""
+    import pyomo.core as pyo
+
+    quota = shares.instance.move_quota
+    if quota is None:
+        return
+    settled = [table for table in shares.instance.tables if table.home is not None]
+    row, limit = at_most([table.size for table in settled], quota)
+    away = sum(
+        part * m.x[table.id, region]
+        for part, table in zip(row, settled, strict=True)
+        for region in m.REGIONS
+        if region != table.home
+    )
+    m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
 
 
 def _weighted(row: Iterable[float], variables: Iterable[Any]) -> Any:
@@ -242,15 +275,24 @@ def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, fl
     return shares, stored
 
 
+def columns_by_name(form: StandardForm) -> dict[str, dict[Any, int]]:
+    """Return the columns of a compiled model by component and index; its variables must live."""
+    columns: dict[str, dict[Any, int]] = defaultdict(dict)
+    for j, variable in enumerate(form.variables):
+        columns[variable.parent_component().local_name][variable.index()] = j
+    return columns
+
+
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
     shares = Shares(instance)
-    state = state_of(arrays(instance), homes_of(instance, solution))
+    homes = {t: instance.region_index[r] for t, r in solution.home.items()}
+    first_jobs = [instance.jobs[group.jobs[0]] for group in shares.groups]
+    region_of_group = [instance.region_of(job, homes) for job in first_jobs]
     for (t, r), home in m.x.items():
         _set(home, int(solution.home[t] == r))
     for (g, r), runs in m.y.items():
-        region = state.job_region[shares.groups[g].jobs[0]]
-        _set(runs, int(region == instance.region_index[r]))
+        _set(runs, int(region_of_group[g] == instance.region_index[r]))
     for (g, t, r), near in m.near.items():
         _set(near, m.y[g, r].value * m.x[t, r].value)
     weights = shares.priority_weight[1]

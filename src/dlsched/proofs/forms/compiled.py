@@ -28,8 +28,15 @@ _EXACT = 2**53
 _HALF_ULP = Fraction(1, _EXACT)
 
 
-def form_of(name: str, compiled: StandardForm) -> Form:
+def form_of(name: str, compiled: StandardForm, precision: int = 0) -> Form:
     """Return the integer form of a compiled model.
+
+    Parameters
+    ----------
+    precision
+        The largest coefficient of each row has at least this number of bits, so that multipliers of
+        rows have about as many digits as each other; by default `BITS`, and integers stay as they
+        are.
 
     Raises
     ------
@@ -51,8 +58,8 @@ def form_of(name: str, compiled: StandardForm) -> Form:
         span = slice(matrix.indptr[i], matrix.indptr[i + 1])
         cells = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
         entries = {j: a for j, a in cells if a}
-        rows += _rows(entries, float(low), float(high), box)
-    goals = [_goal(compiled, level, box) for level in range(len(compiled.costs))]
+        rows += _rows(entries, float(low), float(high), box, precision)
+    goals = [_goal(compiled, level, box, precision) for level in range(len(compiled.costs))]
     return Form(name, box.lower, box.upper, compiled.integer.tolist(), rows, goals)
 
 
@@ -67,14 +74,17 @@ def _whole(value: float) -> bool:
     return math.isinf(value) or (value.is_integer() and abs(value) < _EXACT)
 
 
-def _rows(entries: Mapping[int, float], low: float, high: float, box: _Box) -> Iterator[Row]:
+def _rows(
+    entries: Mapping[int, float], low: float, high: float, box: _Box, precision: int
+) -> Iterator[Row]:
     """Yield a row in integers; one that is not whole becomes a row for each of its sides."""
     poll()
     if all(map(_whole, [*entries.values(), low, high])):
-        least, most = (None if math.isinf(end) else int(end) for end in (low, high))
-        yield Row({j: int(a) for j, a in entries.items()}, least, most)
+        shift = _bits(entries.values(), precision) if precision else 0
+        least, most = (None if math.isinf(end) else int(end) << shift for end in (low, high))
+        yield Row({j: int(a) << shift for j, a in entries.items()}, least, most, shift)
         return
-    bits = _bits(entries.values())
+    bits = _bits(entries.values(), precision)
     if not math.isinf(high):
         rounded, slack = _rounded(entries, 1, bits, box)
         most_steps = _widened(high, 1) * 2**bits
@@ -85,7 +95,7 @@ def _rows(entries: Mapping[int, float], low: float, high: float, box: _Box) -> I
         yield Row(rounded, math.floor(least_steps - slack), None, bits)
 
 
-def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
+def _goal(compiled: StandardForm, level: int, box: _Box, precision: int) -> Goal:
     name = compiled.level_names[level]
     sign = compiled.sign(level)
     granularity = compiled.granularities[level]
@@ -97,24 +107,27 @@ def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
         integers = all(map(_whole, [*costs.tolist(), offset]))
         counted_in_units = granularity.denominator == 1 and (granularity or not costs.any())
         if not integers or not counted_in_units:
-            return _rounded_goal(name, sign, costs, offset, box)
+            return _rounded_goal(name, sign, costs, offset, box, precision)
     counted = {j: sign * int(c) for j, c in enumerate(costs.tolist()) if c}
     return Goal(name, sign, counted, sign * int(offset), unit, True)
 
 
-def _rounded_goal(name: str, sign: Literal[1, -1], costs: Vector, offset: float, box: _Box) -> Goal:
+def _rounded_goal(
+    name: str, sign: Literal[1, -1], costs: Vector, offset: float, box: _Box, precision: int
+) -> Goal:
     """Return a level whose costs are rounded in its favour."""
     entries = {j: sign * c for j, c in enumerate(costs.tolist()) if c}
-    bits = _bits([*entries.values(), offset])
+    bits = _bits([*entries.values(), offset], precision)
     rounded, slack = _rounded(entries, 1, bits, box)
     steps = _widened(sign * offset, -1) * 2**bits
     least = math.floor(steps - slack)
     return Goal(name, sign, rounded, least, Fraction(1, 2**bits), False)
 
 
-def _bits(values: Iterable[float]) -> int:
+def _bits(values: Iterable[float], precision: int) -> int:
+    """Return the binary places with which the largest of some values has that number of bits."""
     largest = max(map(abs, values), default=1.0)
-    return max(0, BITS - math.frexp(largest)[1])
+    return max(0, (precision or BITS) - math.frexp(largest)[1])
 
 
 def _widened(value: float, direction: int) -> Fraction:

@@ -105,17 +105,14 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
         total = sum(supply, Fraction(0))
         mean = total / sum(1 for s in supply if s)
-        for r in range(len(instance.regions)):
-            factor = 0.5
-            if instance.version == "v2":
-                load = sum(here[r, kind, p] for p in instance.priorities)
-                over = max(Fraction(0), load - supply[r]) / mean
-                factor = sigmoid(float(min(instance.overload_slope * over, _STEEP)))
+        for r, offered in enumerate(supply):
+            load = sum(here[r, kind, p] for p in instance.priorities)
+            factor = _factor(instance, (load - offered) / mean)
             for p in instance.priorities:
                 if wanted[kind, p]:
                     share = Fraction(here[r, kind, p]) / wanted[kind, p]
-                    difference = share - supply[r] / total
-                    terms.append(_Term(instance.priority_weight(p), difference, factor))
+                    weight = instance.priority_weight(p)
+                    terms.append(_Term(weight, share - offered / total, factor))
     value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
     if value >= _LEAST_SUM:
         return value
@@ -123,6 +120,13 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
     for term in terms:
         exact += term.weight * term.difference**2 * Fraction(term.factor)
     return exact
+
+
+def _factor(instance: Instance, over: Fraction) -> float:
+    """Return the sigmoid at a load above the supply, in mean supplies; 1/2 throughout in v1."""
+    if instance.version == "v1":
+        return 0.5
+    return sigmoid(float(min(instance.overload_slope * max(Fraction(0), over), _STEEP)))
 
 
 class _Term(NamedTuple):

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dlsched.problems.placement import model
-from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement import few_tables, model
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
-from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import initial_state, solution_of
 from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, schedules
-from dlsched.problems.placement.structures.small import few_tables
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
-from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.levels import SOLVER_LIBRARIES
@@ -24,10 +22,6 @@ from dlsched.solvers.standard_form import StandardForm
 
 _CLOSED = 3 * SOLVER_PRECISION
 """Relative gap at which a bound in floating point equals a cost."""
-_FEW_TRIALS = 100
-"""Trials of annealing for each of few tables, where a proof follows soon."""
-_MOST_EXCLUDED = 100
-"""Placements that are excluded one by one before the search ends with the gap that is left."""
 
 
 @method(
@@ -36,7 +30,7 @@ _MOST_EXCLUDED = 100
     preload=SOLVER_LIBRARIES,
     begins_with="indivisible_bound",
 )
-def milp(instance: Instance, run: Run) -> Claim:
+def refinement(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
@@ -51,7 +45,7 @@ def milp(instance: Instance, run: Run) -> Claim:
 def refinable(
     instance: Instance, run: Run, adapt: Callable[[Any], object], accept: Callable[[Any], bool]
 ) -> Refinement:
-    """Return the search of `milp` for a variant: `adapt` adds its rows to each program.
+    """Return the search of `refinement` for a variant: `adapt` adds its rows to each program.
 
     A placement that `accept` refuses is no answer, but the estimate is refined at it all the same.
     """
@@ -59,7 +53,7 @@ def refinable(
 
 
 def refined(instance: Instance) -> Any:
-    """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
+    """Return the Pyomo model with the estimate with which `refinement` proves the optimum."""
     refinement = Refinement(instance, Run())
     refinement.search()
     return model.build(instance, refinement.estimate, whole=refinement.whole)
@@ -82,7 +76,7 @@ class Refinement(EstimatedProgram):
     def prove(self) -> Claim:
         """Run to a proof or a limit, from the best placement so far."""
         # Rows of a variant may be about other placements than those that spreading rows know.
-        spreading = SPREADING_ROUNDS if self.adapt is None and self.many_tables else 0
+        spreading = TUNABLES.spreading_rounds if self.adapt is None and self.many_tables else 0
         self.relax(spreading=spreading)
         claim = None
         while claim is None:
@@ -100,7 +94,7 @@ class Refinement(EstimatedProgram):
         outcome = self.solve(built, form)
         self.message = outcome.message
         if outcome.status is Status.INFEASIBLE:
-            if self.best is None:
+            if self.incumbent.solution is None:
                 return self.infeasible(form)
             self.claimed = self.cost  # only excluded placements are left
             return self.claim(Status.OPTIMAL)
@@ -108,7 +102,7 @@ class Refinement(EstimatedProgram):
         if outcome.values is not None:
             form.load(outcome.values)
             found = model.read(self.instance, built)
-            self.offer(found)
+            self.incumbent.offer(found)
             refined = self.refine(found)
         if outcome.bound is not None:
             bound = self.lowered(outcome.bound)
@@ -129,14 +123,13 @@ class Refinement(EstimatedProgram):
         The estimate is exact at the placement, but the solver's tolerances undercut it; or the
         placement breaks a limit by less than these. Its cost is known.
         """
-        if len(self.excluded) == _MOST_EXCLUDED:
+        if len(self.excluded) == TUNABLES.most_excluded:
             return self.claim(
                 Status.OPTIMAL if self.closed(TOLERANCE) else Status.FEASIBLE,
                 Termination.TOLERANCES,
-                f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
+                f"the solver's tolerances leave a gap after {TUNABLES.most_excluded} exclusions",
             )
-        self.excluded.append(solution)
-        self.built = None
+        self.cut_off(solution)
         return None
 
     def infeasible(self, form: StandardForm) -> Claim:
@@ -144,45 +137,26 @@ class Refinement(EstimatedProgram):
         reason = infeasibility_reason(form, self.run)
         if self.excluded:  # every one of them breaks a limit
             reason = "every placement breaks a limit, some by less than the solver's tolerances"
-        return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
+        return Claim(status=Status.INFEASIBLE, reason=reason)
 
     def start(self) -> None:
         """Keep the best of the start and of the heuristics' placements, else that of annealing."""
-        found = [*self.run.found]
-        if isinstance(self.run.start, Solution):
-            found.append(self.run.start)
-        if not self.run.found:
-            found.append(self.annealed())
-        for solution in found:
-            if isinstance(solution, Solution):
-                self.offer(solution)
+        self.incumbent.begin(lambda: [self.annealed()], lambda solution: solution)
         if not self.run.stop_reason():
-            self.refine(self.best or self.annealed())
+            self.refine(self.incumbent.solution or self.annealed())
 
     def annealed(self) -> Solution:
         """Return a placement by annealing, with few trials if tables are few."""
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
         planned = schedules(self.data)
         if few_tables(self.instance):
-            planned = Schedules(1, _FEW_TRIALS * len(self.data.size))
+            planned = Schedules(1, TUNABLES.few_trials * len(self.data.size))
         state = initial_state(self.instance, self.data, self.run)
         return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 
-    def offer(self, solution: Solution) -> None:
-        """Keep a placement if it is the best."""
-        report = (self.run.check or check)(self.instance, solution)
-        if not report.feasible or report.objective is None:
-            return
-        if self.accept is not None and not self.accept(solution):
-            return
-        cost = report.objective.cost
-        if self.exact_cost is None or cost < self.exact_cost:
-            self.best, self.exact_cost, self.cost = solution, cost, float(cost)
-            self.record()
-
     def closed(self, gap: float) -> bool:
         """Whether the best placement is within a relative gap of the bound."""
-        return self.best is not None and self.cost - self.bound <= gap * self.cost
+        return self.incumbent.value is not None and self.cost - self.bound <= gap * self.cost
 
     def claim(
         self, status: Status, termination: Termination | None = None, reason: str = ""
@@ -194,17 +168,17 @@ class Refinement(EstimatedProgram):
             bounds.append(Bound(self.dual, "certified", "duals of the relaxation"))
         else:
             message = f"{message}; no certificate from the relaxation: {self.no_dual}".lstrip("; ")
-        if self.exact_cost is not None and self.bound >= self.cost:
-            bounds.append(Bound(self.exact_cost, "claimed", tree))
+        best = self.incumbent
+        if best.value is not None and self.bound >= self.cost:
+            bounds.append(Bound(best.value, "claimed", tree))
         elif self.claimed:
             bounds.append(Bound(self.claimed, "claimed", tree))
         return Claim(
-            solution=self.best,
-            status=status if self.best else Status.NO_SOLUTION,
+            solution=best.solution,
+            status=status if best.solution else Status.NO_SOLUTION,
             termination=termination,
             reason=reason,
             bounds=[bounds],
             solver_message=message,
-            build_seconds=self.build_seconds,
-            start=Start(True, "the search began from it") if self.run.start else None,
+            start=best.start,
         )

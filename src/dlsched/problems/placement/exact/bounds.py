@@ -7,13 +7,12 @@ from fractions import Fraction
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.exact.estimated_program import TANGENT_ROUNDS
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
-from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.programs.rounding import below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
@@ -64,8 +63,8 @@ def home_tree(
 def relaxation(
     instance: Instance,
     run: Run,
-    rounds: int = TANGENT_ROUNDS,
-    spreading: int = SPREADING_ROUNDS,
+    rounds: int = TUNABLES.tangent_rounds,
+    spreading: int = TUNABLES.spreading_rounds,
 ) -> Claim:
     """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
 
@@ -93,7 +92,7 @@ def relaxation_tree(
     run: Run,
     tables: int = 16,
     nodes: int = 50,
-    spreading: int = SPREADING_ROUNDS,
+    spreading: int = TUNABLES.spreading_rounds,
 ) -> Claim:
     """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
-from dlsched.problems.placement.definition.check import rounding_margin
+from dlsched.problems.placement.definition.check import check, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, spread
 from dlsched.problems.placement.programs.coefficients import Shares
@@ -21,6 +22,7 @@ from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, st
 from dlsched.problems.placement.programs.light_groups import without_light_groups
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.proofs.forms.limit import Unbuilt, poll, until
@@ -31,28 +33,12 @@ from dlsched.schema import Number
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-TANGENT_ROUNDS = 12
-_LEAST_INCREASE = 1e-3
-"""A round of tangents that raises the relaxation by less, relatively, is the last."""
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
-_SPREADING_PART = 0.5
-"""Of what is left of a limit, for the rounds of spreading rows."""
-_LARGE_NONZEROS = 300_000
-"""Entries of a matrix from which rows that say little are left out before spreading rows."""
-_ROUGH = 1e-1
-"""Accuracy of a large relaxation before spreading rows; the last of them has a finer one."""
-_FAST_NONZEROS = 20_000
-"""Entries of a matrix for which the exact bound from duals takes less than a second."""
-_COMPILING = 0.5
-"""Pyomo's time to turn a model into arrays, at least, as a share of the time to build it."""
-_WITHOUT_SUB_PROGRAMS = 40
-"""Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
-restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
-ends, and they find better placements."""
 
 
 def _rounded_cost(form: StandardForm) -> float:
@@ -65,6 +51,15 @@ def _rounded_cost(form: StandardForm) -> float:
     small = (costs > 0) & (costs <= _REDUCED_COST)
     missed = costs[small] @ (form.upper - form.lower)[small]
     return float(unit) * (_REDUCED_COST + float(missed))
+
+
+class _Relaxed(NamedTuple):
+    """An optimum of the relaxation: the Pyomo model, its form, and values and duals of the form."""
+
+    built: Any
+    form: StandardForm
+    values: Vector | None
+    duals: Vector
 
 
 class EstimatedProgram:
@@ -81,9 +76,7 @@ class EstimatedProgram:
         self.accept = accept
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.best: Solution | None = None
-        self.cost = float("inf")
-        self.exact_cost: Number | None = None
+        self.incumbent: Incumbent[Solution, Number] = Incumbent(run, self.worth, operator.lt)
         self.indivisible, self.all_parts = 0.0, False
         self.whole: Whole | None = None
         self.dual: float | None = None
@@ -93,7 +86,6 @@ class EstimatedProgram:
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
         self.rounded_cost = 0.0  # of the last program
-        self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
 
@@ -110,7 +102,20 @@ class EstimatedProgram:
     @property
     def many_tables(self) -> bool:
         """Whether the tree of the integer program rarely ends."""
-        return len(self.data.size) > _WITHOUT_SUB_PROGRAMS
+        return len(self.data.size) > TUNABLES.proved_tables
+
+    @property
+    def cost(self) -> float:
+        """The cost of the best placement, infinite without one."""
+        return math.inf if self.incumbent.value is None else float(self.incumbent.value)
+
+    def worth(self, solution: Solution) -> Number | None:
+        """Return a placement's cost; ``None`` if it is not feasible, or not accepted."""
+        report = (self.run.check or check)(self.instance, solution)
+        if not report.feasible or report.objective is None:
+            return None
+        accepted = self.accept is None or self.accept(solution)
+        return report.objective.cost if accepted else None
 
     @property
     def bound(self) -> float:
@@ -130,7 +135,7 @@ class EstimatedProgram:
         self.all_parts = part.stop_reason() is None
         self.record()
 
-    def relax(self, rounds: int = TANGENT_ROUNDS, spreading: int = 0) -> None:
+    def relax(self, rounds: int = TUNABLES.tangent_rounds, spreading: int = 0) -> None:
         """Add tangents, then spreading rows, at the optimum of the relaxation while that raises it.
 
         The duals of the last round give the certified bound.
@@ -141,48 +146,61 @@ class EstimatedProgram:
             Solutions of the relaxation at most, with tangents and with spreading rows.
         """
         self.bound_parts()
-        last, solved, values = 0.0, None, None
-        for _ in range(rounds):
-            if self.run.stop_reason():
-                break
+        solved = self._relax_with_tangents(rounds, lighter=spreading > 0)
+        if solved is None:
+            return
+        self.certify(solved.built, solved.form, solved.duals)
+        if spreading and solved.values is not None:
+            part = self.run.nested(TUNABLES.spreading_part * self.run.remaining())
+            spread_form = spread(solved.form, solved.values, self.shares, part, spreading)
+            if spread_form is not None:
+                self.certify(solved.built, *spread_form)
+
+    def _relax_with_tangents(self, rounds: int, lighter: bool) -> _Relaxed | None:
+        """Solve the relaxation, and add tangents at its optimum, while that raises it.
+
+        Returns
+        -------
+        _Relaxed
+            The last optimum with duals; ``None`` if there is none, and `no_dual` says why.
+        """
+        solved = None
+        last = 0.0
+        while rounds and not self.run.stop_reason():
+            rounds -= 1
             try:
                 built, form = self.build()
             except Unbuilt as error:
                 self.no_dual = str(error)
                 break
-            accuracy = None
-            if spreading and form.A.nnz > _LARGE_NONZEROS and self.adapt is None:
-                form = without_light_groups(form, self.shares)
-                # At a limit the bound may be this one.
-                accuracy = _ROUGH if math.isinf(self.run.remaining()) else None
-            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            outcome = solve_relaxation(form, self.run, accuracy)
+            form, outcome = self._solve_relaxation(form, lighter)
             if outcome.duals is not None:
-                solved, values = (built, form, outcome.duals), outcome.values
+                solved = _Relaxed(built, form, outcome.values, outcome.duals)
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
             reached = outcome.objective if outcome.bound is None else outcome.bound
             if outcome.values is None or reached is None:
                 break
             form.load(outcome.values)
-            new_points = self.add_tangents(built)
-            if not new_points or reached <= last * (1 + _LEAST_INCREASE):
+            if not self.add_tangents(built) or reached <= last * (1 + TUNABLES.least_increase):
                 break
             last = reached
-        if solved is None:
-            return
-        self.certify(*solved)
-        built, form, _ = solved
-        if spreading and values is not None:
-            part = self.run.nested(_SPREADING_PART * self.run.remaining())
-            spread_form = spread(form, values, self.shares, part, spreading)
-            if spread_form is not None:
-                self.certify(built, *spread_form)
+        return solved
+
+    def _solve_relaxation(self, form: StandardForm, lighter: bool) -> tuple[StandardForm, Outcome]:
+        """Return an optimum of the relaxation, before spreading rows of a lighter form if large."""
+        accuracy = None
+        if lighter and form.A.nnz > TUNABLES.huge and self.adapt is None:
+            form = without_light_groups(form, self.shares)
+            # At a limit the bound may be this one.
+            accuracy = TUNABLES.rough if math.isinf(self.run.remaining()) else None
+        self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
+        return form, solve_relaxation(form, self.run, accuracy)
 
     def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
         """Keep the bound that duals give, and the form, if it is the strongest one so far."""
         stop = self.run.stop_reason()
-        if stop and form.A.nnz > _FAST_NONZEROS:
+        if stop and form.A.nnz > TUNABLES.large:
             self.no_dual = stop.sentence
             return
         bound = dual_bound(form, 0, duals)
@@ -192,6 +210,7 @@ class EstimatedProgram:
         certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
         if self.dual is None or certified > self.dual:
             self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
+            self.record()
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""
@@ -208,11 +227,12 @@ class EstimatedProgram:
             self.built = None
         return refined
 
-    def model_with(self, adapt: Callable[[Any], object]) -> Any:
+    def model_with(self, adapt: Callable[[Any], object] | None) -> Any:
         """Return the Pyomo model with the present estimate and what is excluded, changed."""
         self.whole = self.whole or whole(self.shares, self.run)
         built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
-        adapt(built)
+        if adapt is not None:
+            adapt(built)
         return built
 
     def cut_off(self, solution: Solution) -> None:
@@ -232,23 +252,20 @@ class EstimatedProgram:
             return self.built
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
-        self.whole = self.whole or whole(self.shares, self.run)
         with no_collection(), until(self.run.stop_reason, "the model was built"):
-            built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
-            if self.adapt is not None:
-                self.adapt(built)
+            built = self.model_with(self.adapt)
             poll()
-            if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+            if TUNABLES.compiling * (time.perf_counter() - began) > self.run.remaining():
                 raise Unbuilt("time limit, before the model was built")
             self.built = built, compile_model(built)
-        self.build_seconds += time.perf_counter() - began
         return self.built
 
     def solve(self, built: Any, form: StandardForm) -> Outcome:
         """Solve one program, from the best placement unless that is excluded."""
         point = None
-        if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
-            model.assign(self.instance, built, self.best)
+        best = self.incumbent.solution
+        if best is not None and best.home not in [s.home for s in self.excluded]:
+            model.assign(self.instance, built, best)
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         self.rounded_cost = _rounded_cost(form)
@@ -271,4 +288,5 @@ class EstimatedProgram:
 
     def record(self, bound: float = 0.0) -> None:
         """Report progress, with the bound of a program that is not solved yet."""
-        self.run.record(self.cost if self.best else None, max(self.bound, min(bound, self.cost)))
+        self.incumbent.bound = max(self.bound, min(bound, self.cost))
+        self.incumbent.record()

@@ -12,12 +12,9 @@ from dlsched.problems.placement.programs.forms import POINT_BITS
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run, Stage
 
-_BELOW = 2.0**-38
-"""A step is stated at a load that is this much below the one at which it is."""
-
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
-    """Yield the form with the points of the estimate with which `milp` proves the optimum."""
+    """Yield the form with the points of the estimate with which `refinement` ends."""
     yield from changed_choices(instance, solution, run, None)
 
 
@@ -34,7 +31,7 @@ def changed_choices(
     nested.start = solution
     nested.check = None if accept else nested.check  # a variant's levels may be others
     search = Refinement(instance, nested, adapt, accept)
-    search.offer(solution)
+    search.incumbent.offer(solution)
     search.refine(solution)
     search.prove()
     estimate = search.estimate
@@ -50,10 +47,7 @@ def changed_choices(
                 [r, *_points(point + data.capacity_share[r] for point in points)]
                 for r, points in estimate.bytes.items()
             ],
-            "steps": [
-                [r, k, *_points(point - _BELOW for point in points)]
-                for (r, k), points in estimate.steps.items()
-            ],
+            "steps": [[r, k, *_points(points)] for (r, k), points in estimate.steps.items()],
         },
     )
 

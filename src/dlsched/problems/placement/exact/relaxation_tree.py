@@ -7,7 +7,7 @@ node that the solver calls infeasible, or fails at, keeps the bound of the node 
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,14 +16,13 @@ import numpy as np
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement.definition.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.exact.tree import Homes, Room, heaviest
+from dlsched.problems.placement.exact.tree import Homes, Room, best_first, heaviest
+from dlsched.problems.placement.model import columns_by_name
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import StandardForm
-
-_ACCURACY = 1e-4
-"""Of interior point; what is certified loses about as much."""
 
 
 class RelaxationTree:
@@ -47,8 +46,7 @@ class RelaxationTree:
         self.margin = rounding_margin(instance)
         heavy = heaviest(instance)[:tables]
         self.room = Room(instance, heavy)
-        variables = enumerate(form.variables)
-        column = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
+        column = columns_by_name(form)["x"]
         names = [instance.tables[t].id for t in heavy]
         regions = instance.regions
         self.columns = np.array([[column[name, region.id] for region in regions] for name in names])
@@ -58,21 +56,19 @@ class RelaxationTree:
 
         As many relaxations are solved at a time as the run has threads.
         """
-        open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
         bound = self.root
         done = 0
         with ThreadPoolExecutor(run.threads) as pool:
-            while open_nodes:
-                bound, homes = open_nodes[0]
-                if len(homes) == len(self.columns) or done >= nodes or run.stop_reason():
+
+            def values(children: list[Homes]) -> Iterable[float]:
+                return pool.map(lambda homes: self.value(homes, run), children)
+
+            for bound, made in best_first(self.root, len(self.columns), self.room, values, run):
+                done += made
+                if made:
+                    run.record(None, bound)
+                if done >= nodes:
                     break
-                heapq.heappop(open_nodes)
-                children = [(*homes, r) for r in self.room.regions(homes)]
-                values = pool.map(lambda child: self.value(child, run), children)
-                for value, child in zip(values, children, strict=True):
-                    heapq.heappush(open_nodes, (max(bound, value), child))
-                done += len(children)
-                run.record(None, open_nodes[0][0] if open_nodes else bound)
         return bound
 
     def value(self, homes: Homes, run: Run) -> float:
@@ -86,7 +82,9 @@ class RelaxationTree:
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
         try:
-            duals = highs.interior_point(form, 0, run, threads=1, accuracy=_ACCURACY).duals
+            duals = highs.interior_point(
+                form, 0, run, threads=1, accuracy=TUNABLES.last_accuracy
+            ).duals
         except SolverFailure:  # with numbers of very different sizes
             duals = None
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.

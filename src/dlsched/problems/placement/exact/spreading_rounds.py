@@ -11,31 +11,11 @@ from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.light_groups import with_part
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows, with_rows
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
-
-SPREADING_ROUNDS = 40
-_LARGE_NONZEROS = 20_000
-"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
-_ACCURACIES = (1e-1, 3e-2)
-"""Of interior point in rounds, the next where the last one leaves few rows. A rough optimum is in
-the middle of many points that are nearly optimal, and rows that cut it off hold for longer: 100 x 5
-x 300 with seed 3 takes half the time that it took with 1e-4."""
-_FEW_ROWS = 0.03
-"""Of the most rows of a round."""
-_LEAST_INCREASE = 1e-3
-_LOOK_BACK = 3
-"""Rounds that together raise an exact optimum by less, relatively, are the last."""
-_LAST_ACCURACY = 1e-4
-"""Of the last solution, whose duals give the bound."""
-_ROUNDS_PART = 0.6
-"""Of a limit, for the rounds before the last solution."""
-_IDLE_ROUNDS = 4
-"""A spreading row whose dual is small in as many rounds is left out."""
-_SMALL_DUAL = 3e-5
-"""A part of the objective; the rows have coefficients of up to a thousand."""
 
 
 class _Optimum(NamedTuple):
@@ -48,9 +28,9 @@ class _Optimum(NamedTuple):
 
 def solve_relaxation(form: StandardForm, run: Run, accuracy: float | None = None) -> Outcome:
     """Solve the linear relaxation, by interior point where that is faster."""
-    if form.A.nnz > _LARGE_NONZEROS:
-        return highs.interior_point(form, 0, run, accuracy=accuracy)
-    return highs.solve(form, 0, run, relax=True)
+    if form.A.nnz <= TUNABLES.large:
+        return highs.solve(form, 0, run, relax=True)
+    return highs.interior_point(form, 0, run, accuracy=accuracy)
 
 
 def spread(
@@ -68,47 +48,85 @@ def spread(
     rounds
         Solutions of the relaxation at most, and one more from their last rows.
     """
-    family = SpreadingRows(form, shares)
-    form = family.form
-    values = np.append(values, np.zeros(form.shape[1] - len(values)))
-    points = [values]
-    idle = np.full(form.shape[0], -rounds)  # so that the model's rows stay
-    part = run.nested(_ROUNDS_PART * run.remaining())
-    accuracies = iter(_ACCURACIES)
-    accuracy: float | None = next(accuracies)
-    most = 0
-    found = None
-    reached: list[float] = []
+    part = run.nested(TUNABLES.rounds_part * run.remaining())
+    state = _Rounds(form, values, shares, part, rounds)
     for _ in range(rounds):
-        rows = _violated(family, points, part)
-        if part.stop_reason():
+        if not (state.add() and state.solve()):
             break
-        most = max(most, len(rows))
-        if len(rows) <= _FEW_ROWS * most:
-            accuracy = next(accuracies, None)
-            if accuracy is None or (not rows and form.A.nnz <= _LARGE_NONZEROS):
-                break
-        form = with_rows(form, rows)
-        idle = np.append(idle, np.zeros(len(rows), dtype=np.int64))
-        optimum = _optimum(form, part, accuracy)
-        if optimum is None:
-            break
-        exact = form.A.nnz <= _LARGE_NONZEROS
-        if not exact or optimum.value >= max(reached, default=0.0):
-            found = (form, optimum.duals)
-        reached.append(optimum.value)
-        before = max(reached[:-_LOOK_BACK], default=0.0)
-        if exact and reached[-1] <= before * (1 + _LEAST_INCREASE):
-            break
-        points = [optimum.values, (optimum.values + points[0]) / 2]
-        small = np.abs(optimum.duals) <= _SMALL_DUAL * optimum.value
-        idle = np.where(small, idle + 1, np.minimum(idle, 0))
-        form, idle = with_part(form, idle < _IDLE_ROUNDS), idle[idle < _IDLE_ROUNDS]
-    if most and form.A.nnz > _LARGE_NONZEROS:
-        optimum = _optimum(form, run, _LAST_ACCURACY)
+    if state.most and not state.exact:
+        optimum = _optimum(state.form, run, TUNABLES.last_accuracy)
         if optimum is not None:
-            found = (form, optimum.duals)
-    return found
+            return state.form, optimum.duals
+    return state.best
+
+
+class _Rounds:
+    """The relaxation with the spreading rows so far.
+
+    Attributes
+    ----------
+    points
+        Where the next rows are made.
+    idle
+        By row: in how many rounds, one after the other, its dual has been small.
+    accuracies
+        Of this round and the next ones.
+    most
+        Rows that a round added.
+    best
+        The form with the highest bound, and its duals.
+    """
+
+    def __init__(
+        self, form: StandardForm, values: Vector, shares: Shares, run: Run, rounds: int
+    ) -> None:
+        self.run = run
+        self.family = SpreadingRows(form, shares)
+        self.form = self.family.form
+        pairs = self.form.shape[1] - len(values)
+        self.points = [np.append(values, np.zeros(pairs))]
+        self.idle = np.full(self.form.shape[0], -rounds)  # so that the model's rows stay
+        self.accuracies = list(TUNABLES.accuracies)
+        self.most = 0
+        self.reached: list[float] = []
+        self.best: tuple[StandardForm, Vector] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the relaxation is solved by the simplex method."""
+        return self.form.A.nnz <= TUNABLES.large
+
+    def add(self) -> bool:
+        """Add the rows that the points violate; return whether they are enough for a round."""
+        rows = _violated(self.family, self.points, self.run)
+        if self.run.stop_reason():
+            return False
+        self.most = max(self.most, len(rows))
+        if len(rows) <= TUNABLES.few_rows * self.most:
+            del self.accuracies[0]
+            if not self.accuracies or (self.exact and not rows):
+                return False
+        self.form = with_rows(self.form, rows)
+        self.idle = np.append(self.idle, np.zeros(len(rows), dtype=np.int64))
+        return True
+
+    def solve(self) -> bool:
+        """Solve the relaxation, and leave out idle rows; return whether to go on."""
+        optimum = _optimum(self.form, self.run, self.accuracies[0])
+        if optimum is None:
+            return False
+        if not self.exact or optimum.value >= max(self.reached, default=0.0):
+            self.best = self.form, optimum.duals
+        self.reached.append(optimum.value)
+        before = max(self.reached[: -TUNABLES.look_back], default=0.0)
+        if self.exact and optimum.value <= before * (1 + TUNABLES.least_increase):
+            return False
+        self.points = [optimum.values, (optimum.values + self.points[0]) / 2]
+        small = np.abs(optimum.duals) <= TUNABLES.small_dual * optimum.value
+        idle = np.where(small, self.idle + 1, np.minimum(self.idle, 0))
+        kept = idle < TUNABLES.idle_rounds
+        self.form, self.idle = with_part(self.form, kept), idle[kept]
+        return True
 
 
 def _violated(family: SpreadingRows, points: list[Vector], run: Run) -> list[Row]:

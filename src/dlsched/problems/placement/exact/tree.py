@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -78,20 +79,14 @@ class HomeTree:
 
     def bound(self, run: Run, nodes: int) -> Fraction:
         """Return the least value of a leaf, or of the open nodes at a limit, rounded down."""
-        open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
         bound = self.root
-        done = 0
-        while open_nodes:
-            bound, homes = open_nodes[0]
-            if len(homes) == len(self.heavy) or done >= nodes or run.stop_reason():
-                break
-            heapq.heappop(open_nodes)
-            for r in self.room.regions(homes):
-                child = (*homes, r)
-                heapq.heappush(open_nodes, (max(bound, self.value(child)), child))
-            done += 1
-            if done % _RECORD_EVERY == 0:
+        depth = len(self.heavy)
+        steps = best_first(self.root, depth, self.room, lambda homes: map(self.value, homes), run)
+        for done, (bound, _) in enumerate(steps):
+            if done and done % _RECORD_EVERY == 0:
                 run.record(None, float(self.unit * Fraction(bound)))
+            if done >= nodes:
+                break
         operations = len(self.cells) + len(self.travel.part) * (len(self.heavy) + 1) + 8
         exact = Fraction(bound) * (1 - Fraction(operations, 2**50)) - Fraction(LEAST)
         return max(Fraction(0), self.unit * exact * GPU_SUM)
@@ -122,6 +117,37 @@ class HomeTree:
         squares = relaxed_squares(load, self.target, np.zeros_like(load), rest)
         least = rounded_down(squares, len(self.size), len(self.target))
         return self.stored_weight * max(self.storage, least)
+
+
+def best_first(
+    root: float,
+    depth: int,
+    room: Room,
+    values: Callable[[list[Homes]], Iterable[float]],
+    run: Run,
+) -> Iterator[tuple[float, int]]:
+    """Search over the homes of tables; yield the least bound of an open node after each step.
+
+    The number of nodes that the step made is yielded with it. It ends at a node with all homes.
+
+    Parameters
+    ----------
+    root, values
+        Bounds of the first node, and of others.
+    depth
+        How many tables get a home.
+    """
+    open_nodes: list[tuple[float, Homes]] = [(root, ())]
+    children: list[Homes] = []
+    while open_nodes:
+        bound, homes = open_nodes[0]
+        yield bound, len(children)
+        if len(homes) == depth or run.stop_reason():
+            return
+        heapq.heappop(open_nodes)
+        children = [(*homes, r) for r in room.regions(homes)]
+        for value, child in zip(values(children), children, strict=True):
+            heapq.heappush(open_nodes, (max(bound, value), child))
 
 
 class Travel:

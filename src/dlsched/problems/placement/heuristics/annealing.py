@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,26 +24,50 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.arrays import Floats, Ints
 
-_TRIALS_PER_TABLE = 2_000
-_LEAST_BY_DEFAULT = 200_000
-_LEAST_TRIALS = 2_000
-"""However few tables there are."""
-_TRIALS_PER_SCHEDULE = 25_000
-"""Where tables are few: with 200,000 trials eight schedules end nearer to optima than two."""
-_TEMPERATURES = (2.0, 0.01)
-"""The first and the last one, in mean increases of the cost by a move."""
-_SOFT = (0.1, 10.0)
-"""First and last cost of an infeasibility of 1, in sums of the weights, so that large tables may
-change places; where there are few tables, most such placements lead nowhere."""
-_HARD = (1e6, 1e6)
-"""The same, so that limits are hardly ever broken."""
-_MANY_TABLES = 100
-"""From here on there is one schedule, with soft limits; else they alternate, hard limits first."""
-_TRIALS_PER_CALL = 20_000
-"""Between two checks of the limits."""
-_SAMPLED_MOVES = 500
-"""From which the temperatures follow."""
 _LEAST_TEMPERATURE = 1e-300
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """What cooling schedules are tuned by.
+
+    Trials and `many_tables` come from the sections ``own`` and ``near`` of
+    benchmarks/figures/placement.md; the other values were chosen by hand, not measured.
+
+    Attributes
+    ----------
+    trials, least_by_default, least_trials
+        For each table by default; in all by default, and in all at least, however few tables.
+    trials_per_schedule
+        Where tables are few: with 200,000 trials eight schedules end nearer to optima than two.
+    temperatures
+        The first and the last one, in mean increases of the cost by a move.
+    soft
+        First and last cost of an infeasibility of 1, in sums of the weights, so that large tables
+        may change places; where there are few tables, most such placements lead nowhere.
+    hard
+        The same, so that limits are hardly ever broken.
+    many_tables
+        From here on there is one schedule, with soft limits; else they alternate, hard ones first.
+    trials_per_call
+        Between two checks of the limits.
+    sampled_moves
+        From which the temperatures follow.
+    """
+
+    trials: int = 2_000
+    least_by_default: int = 200_000
+    least_trials: int = 2_000
+    trials_per_schedule: int = 25_000
+    temperatures: tuple[float, float] = (2.0, 0.01)
+    soft: tuple[float, float] = (0.1, 10.0)
+    hard: tuple[float, float] = (1e6, 1e6)
+    many_tables: int = 100
+    trials_per_call: int = 20_000
+    sampled_moves: int = 500
+
+
+TUNABLES = Tunables()
 
 
 @method("placement", kind="heuristic")
@@ -77,9 +102,9 @@ class Schedules(NamedTuple):
 def schedules(data: Data, trials: int | None = None) -> Schedules:
     """Return those of `annealing` with some trials for each table, or by default."""
     tables = len(data.size)
-    least = _LEAST_BY_DEFAULT if trials is None else _LEAST_TRIALS
-    total = max((trials or _TRIALS_PER_TABLE) * tables, least)
-    number = 1 if tables >= _MANY_TABLES else max(2, total // _TRIALS_PER_SCHEDULE)
+    least = TUNABLES.least_by_default if trials is None else TUNABLES.least_trials
+    total = max((trials or TUNABLES.trials) * tables, least)
+    number = 1 if tables >= TUNABLES.many_tables else max(2, total // TUNABLES.trials_per_schedule)
     return Schedules(number, total // number)
 
 
@@ -89,9 +114,9 @@ def anneal(data: Data, state: State, run: Run, number: int, trials: int) -> Stat
     if search.immovable:
         return state
     for schedule in range(number):
-        soft = (schedule % 2 == 0) == (len(data.size) >= _MANY_TABLES)
+        soft = (schedule % 2 == 0) == (len(data.size) >= TUNABLES.many_tables)
         search.measure()
-        search.cool(_TEMPERATURES, _SOFT if soft else _HARD, trials)
+        search.cool(TUNABLES.temperatures, TUNABLES.soft if soft else TUNABLES.hard, trials)
         if run.stop_reason():
             break
     search.end()
@@ -127,9 +152,9 @@ class Search:
 
     def measure(self) -> None:
         """Take the mean increase of the cost by a move from the present state."""
-        tables = self.run.rng.integers(len(self.data.size), size=_SAMPLED_MOVES)
-        into = self.run.rng.integers(len(self.data.capacity), size=_SAMPLED_MOVES)
-        cost, worse = np.zeros((2, _SAMPLED_MOVES))
+        tables = self.run.rng.integers(len(self.data.size), size=TUNABLES.sampled_moves)
+        into = self.run.rng.integers(len(self.data.capacity), size=TUNABLES.sampled_moves)
+        cost, worse = np.zeros((2, TUNABLES.sampled_moves))
         local_search.move_each(*self.state.packed, tables, into, False, cost, worse)
         increases = cost[cost > 0]
         # If no move costs anything, any temperature will do.
@@ -151,14 +176,14 @@ class Search:
         """Make a trial at each temperature; leave out some where a limit strikes before the end."""
         first, began, left = 0, self.run.elapsed(), self.run.remaining()
         while first < len(temperatures) and not self.run.stop_reason():
-            part = slice(first, first + _TRIALS_PER_CALL)
+            part = slice(first, first + TUNABLES.trials_per_call)
             draws = self.run.rng.random((len(temperatures[part]), local_search.DRAWS))
             cost, worse = local_search.anneal(
                 *self.state.packed, temperatures[part], penalties[part], draws
             )
             self._keep((worse, cost), self.state.best)
             passed = (self.run.elapsed() - began) / left
-            first = max(first + _TRIALS_PER_CALL, int(passed * len(temperatures)))
+            first = max(first + TUNABLES.trials_per_call, int(passed * len(temperatures)))
 
     def cool(
         self, temperatures: tuple[float, float], penalties: tuple[float, float], trials: int

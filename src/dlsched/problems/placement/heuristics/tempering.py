@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dlsched.errors import OptionError
@@ -14,35 +16,65 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.arrays import Floats, IntRows, Ints
 
-_REPLICAS = 16
-_TRIALS_PER_TABLE = 20_000
-_MOST_TRIALS = 50_000_000
-_FIRST_TRIALS_PER_TABLE = 300
-"""Of the annealing that all replicas begin with."""
-_FEW_TRIALS_PER_TABLE = 5_000
-"""Up to this number one cooling schedule is better: 1.5 % cheaper at 100 tables."""
 _LEAST_SECONDS = 1e-6
-_TRIALS_PER_SWEEP = 500
-"""Of one replica between two exchanges, at least; half the number of tables if that is more, as
-each replica's sums are computed anew."""
-_TEMPERATURES = (4.0, 0.05)
-"""Of the first and the last replica, in mean increases of the cost by a move."""
-_PENALTIES = (0.1, 10.0)
-"""Their costs of an infeasibility of 1, in sums of the weights."""
-_RESPACED = (0.1, 0.25)
-"""Parts of the sweeps after which the temperatures between the first and the last change."""
-_LEAST_REJECTION = 1e-3
-"""Of an exchange, so that each step between temperatures keeps a length."""
-_COOLING_PART = 0.2
-"""Of the trials, and of a time limit, for the cooling schedule at the end."""
-_COOLING = (0.5, 0.01)
-"""Its first and last temperature."""
-_COOLING_PENALTIES = (1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """What `tempering` is tuned by.
+
+    All were tuned together on the seeds 1 to 3 of 100 and 200 tables (section ``near`` of
+    benchmarks/figures/placement.md; other seeds beside them); `few_trials` from equal seconds
+    (section ``limited``).
+
+    Attributes
+    ----------
+    replicas
+        Number of temperatures.
+    trials, most_trials
+        For each table by default; in all by default at most.
+    first_trials
+        For each table, of the annealing that all replicas begin with.
+    few_trials
+        For each table; up to this number one cooling schedule is better: 1.5 % cheaper at 100
+        tables.
+    sweep
+        Trials of one replica between two exchanges, at least; half the number of tables if that is
+        more, as each replica's sums are computed anew.
+    temperatures, penalties
+        Of the first and the last replica: in mean increases of the cost by a move; and the cost of
+        an infeasibility of 1, in sums of the weights.
+    respaced
+        Parts of the sweeps after which the temperatures between the first and the last change.
+    least_rejection
+        Of an exchange, so that each step between temperatures keeps a length.
+    cooling_part
+        Of the trials, and of a time limit, for the cooling schedule at the end.
+    cooling, cooling_penalties
+        Its first and last temperature and penalty.
+    """
+
+    replicas: int = 16
+    trials: int = 20_000
+    most_trials: int = 50_000_000
+    first_trials: int = 300
+    few_trials: int = 5_000
+    sweep: int = 500
+    temperatures: tuple[float, float] = (4.0, 0.05)
+    penalties: tuple[float, float] = (0.1, 10.0)
+    respaced: tuple[float, float] = (0.1, 0.25)
+    least_rejection: float = 1e-3
+    cooling_part: float = 0.2
+    cooling: tuple[float, float] = (0.5, 0.01)
+    cooling_penalties: tuple[float, float] = (1.0, 10.0)
+
+
+TUNABLES = Tunables()
 
 
 @method("placement", kind="heuristic")
 def tempering(
-    instance: Instance, run: Run, trials: int | None = None, replicas: int = _REPLICAS
+    instance: Instance, run: Run, trials: int | None = None, replicas: int = TUNABLES.replicas
 ) -> Claim:
     """Replica exchange: annealing at several temperatures at once, which exchange placements.
 
@@ -68,22 +100,22 @@ def tempering(
         raise OptionError("trials must be from 1, and replicas from 2")
     data = arrays(instance)
     state = initial_state(instance, data, run)
-    short, began = schedules(data, _FIRST_TRIALS_PER_TABLE), run.elapsed()
+    short, began = schedules(data, TUNABLES.first_trials), run.elapsed()
     anneal(data, state, run, *short)
-    total = trials or min(_TRIALS_PER_TABLE * len(data.size), _MOST_TRIALS)
+    total = trials or min(TUNABLES.trials * len(data.size), TUNABLES.most_trials)
     if trials is None and run.time_limit is not None:
         rate = short.number * short.trials / max(run.elapsed() - began, _LEAST_SECONDS)
         total = min(total, int(rate * run.remaining()))
-        if total < _FEW_TRIALS_PER_TABLE * len(data.size):
-            state = anneal(data, state, run, *schedules(data, _FEW_TRIALS_PER_TABLE))
+        if total < TUNABLES.few_trials * len(data.size):
+            state = anneal(data, state, run, *schedules(data, TUNABLES.few_trials))
             return claim_of(instance, data, state, run)
     search = Search(data, state, run)
     if not search.immovable:
-        cooling = max(1, int(_COOLING_PART * total))
+        cooling = max(1, int(TUNABLES.cooling_part * total))
         search.measure()
         Replicas(search, replicas).run(total - cooling)
         search.end()
-        search.cool(_COOLING, _COOLING_PENALTIES, cooling)
+        search.cool(TUNABLES.cooling, TUNABLES.cooling_penalties, cooling)
         search.end()
     return claim_of(instance, data, state, run)
 
@@ -95,20 +127,20 @@ class Replicas:
         self.search = search
         self.homes: IntRows = np.tile(search.state.home, (number, 1))
         self.ranks = np.tile(rank_of(search.state), (number, 1))
-        self.temperatures = search.temperatures(_TEMPERATURES, number)
-        self.penalties = search.penalties(_PENALTIES, number)
+        self.temperatures = search.temperatures(TUNABLES.temperatures, number)
+        self.penalties = search.penalties(TUNABLES.penalties, number)
 
     def run(self, trials: int) -> None:
         """Make sweeps of trials and exchanges until all are made or the run must stop.
 
         Of a limit a part is left for the cooling schedule.
         """
-        run = self.search.run.nested((1 - _COOLING_PART) * self.search.run.remaining())
+        run = self.search.run.nested((1 - TUNABLES.cooling_part) * self.search.run.remaining())
         number = len(self.homes)
-        in_sweep = max(_TRIALS_PER_SWEEP, self.homes.shape[1] // 2)
+        in_sweep = max(TUNABLES.sweep, self.homes.shape[1] // 2)
         in_sweep = min(in_sweep, max(1, trials // number))
         sweeps = trials // (in_sweep * number)
-        respaced = [int(part * sweeps) for part in _RESPACED]
+        respaced = [int(part * sweeps) for part in TUNABLES.respaced]
         rejected, tried = np.zeros((2, number - 1))
         for sweep in range(sweeps):
             known = self.search.best
@@ -164,7 +196,7 @@ class Replicas:
         rejected
             Of the exchanges of each replica with the next colder one, the part.
         """
-        reached = np.append(0.0, np.cumsum(np.maximum(rejected, _LEAST_REJECTION)))
+        reached = np.append(0.0, np.cumsum(np.maximum(rejected, TUNABLES.least_rejection)))
         wanted = np.linspace(0.0, reached[-1], len(reached))
         for values in (self.temperatures, self.penalties):
             values[:] = np.exp(np.interp(wanted, reached, np.log(values)))

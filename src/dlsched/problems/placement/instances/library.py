@@ -31,7 +31,7 @@ ENTRIES = (
             f"placement-{tables}x4x{jobs}-{version}-{seed}",
             seed,
             {"tables": tables, "jobs": jobs, "version": version},
-            # The file states the model that `milp` ended with: writing it takes as long as a proof.
+            # The file states the model that `refinement` ended with, which takes a proof's time.
             mps=tables <= 20,
         )
         for seed, tables, jobs, version in (

@@ -149,35 +149,46 @@ def _violations(
     copies = _copies(solution, ())
     hot = Fraction(0)
     for i, copy in enumerate(replicas):
-        where = f"replicas[{i}]"
-        if copy.table not in instance.table_index:
-            yield Violation("unknown_table", where, f'there is no table "{copy.table}"')
-        elif copy.region not in instance.region_index:
-            yield Violation("unknown_region", where, f'there is no region "{copy.region}"')
-        else:
-            regions = copies.setdefault(copy.table, set())
-            if copy.region in regions:
-                message = f'"{copy.table}" is in "{copy.region}" already'
-                yield Violation("duplicate_copy", where, message)
-            regions.add(copy.region)
+        flaw = _flaw(instance, copies, copy)
+        if flaw is not None:
+            yield Violation(flaw[0], f"replicas[{i}]", flaw[1])
+        if copy.table in instance.table_index and copy.region in instance.region_index:
+            copies.setdefault(copy.table, set()).add(copy.region)
             if copy.reason == "hot":
                 hot += instance.tables[instance.table_index[copy.table]].size
-    free = _free(instance, copies)
-    for name, room in free.items():
+    for region, room in _free(instance, copies).items():
         if room < 0:
-            yield Violation("storage_exceeded", name, f"{float(-room):g} bytes too many", -room)
+            yield Violation("storage_exceeded", region, f"{float(-room):g} bytes too many", -room)
     if hot > hot_quota:
-        message = (
-            f"copies of hot tables have {float(hot):g} bytes, the quota is {float(hot_quota):g}"
-        )
+        sizes = f"{float(hot):g} bytes, the quota is {float(hot_quota):g}"
+        message = f"copies of hot tables have {sizes}"
         yield Violation("hot_quota_exceeded", "replicas", message, hot - hot_quota)
     if disaster:
-        for table in instance.tables:
-            here = copies.get(table.id, set())
-            fits = [r for r, room in free.items() if r not in here and room >= table.size]
-            if len(here) < 2 and fits:
-                message = f'"{table.id}" has no second copy, and "{fits[0]}" can store one'
-                yield Violation("unprotected", table.id, message)
+        yield from _unprotected(instance, copies)
+
+
+def _flaw(
+    instance: Instance, copies: Mapping[str, set[str]], copy: Replica
+) -> tuple[str, str] | None:
+    """Return what is wrong with a copy beside those before it: the violation, and in words."""
+    if copy.table not in instance.table_index:
+        return "unknown_table", f'there is no table "{copy.table}"'
+    if copy.region not in instance.region_index:
+        return "unknown_region", f'there is no region "{copy.region}"'
+    if copy.region in copies.get(copy.table, ()):
+        return "duplicate_copy", f'"{copy.table}" is in "{copy.region}" already'
+    return None
+
+
+def _unprotected(instance: Instance, copies: Mapping[str, set[str]]) -> Iterator[Violation]:
+    """Yield the tables in one region only, where another one has room."""
+    free = _free(instance, copies)
+    for table in instance.tables:
+        here = copies.get(table.id, set())
+        fits = [r for r, room in free.items() if r not in here and room >= table.size]
+        if len(here) < 2 and fits:
+            message = f'"{table.id}" has no second copy, and "{fits[0]}" can store one'
+            yield Violation("unprotected", table.id, message)
 
 
 def _copies(solution: Solution, replicas: Iterable[Replica]) -> dict[str, set[str]]:

@@ -9,12 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
 from dlsched.solvers.arrays import Floats
 
-_MOST_SUMS = 1_000
-"""With more demands the gaps between them are too small to matter."""
 _LARGEST = 2**50
 """Of demands in units: with more, gaps are too small to matter as well."""
 _SAME = 1e-6
@@ -74,7 +73,7 @@ def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
         sums = {0}
         for part in row.values():
             sums |= {int(part / unit) + before for before in sums}
-            if len(sums) > _MOST_SUMS:
+            if len(sums) > TUNABLES.most_sums:
                 break
         else:
             demands[key] = sorted(sums)

@@ -64,7 +64,7 @@ def gpu_cost(
     import pyomo.core as pyo
 
     def largest(m: Any, r: int, k: int, p: int) -> tuple[float, float]:
-        return 0, above(_largest_square(shares, r, k, 1))
+        return 0, _largest_square(shares.supply[r][k])
 
     m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
     m.square = pyo.Var(m.SHARES, bounds=largest)
@@ -100,72 +100,81 @@ def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
     """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
     import pyomo.core as pyo
 
-    def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
-        return 0, above(_largest_squares(shares, estimate, r, k, 1))
+    squares = {(r, k): _Squares(m, shares, estimate, r, k) for r, k in estimate.steps}
 
-    m.STEP_AT = {}
-    for (r, k), steps in estimate.steps.items():
-        m.STEP_AT |= {(r, k, i): load for i, load in enumerate(steps)}
+    def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
+        return 0, above(squares[r, k].most(1))
+
+    m.STEP_AT = {
+        (r, k, i): load for (r, k), steps in estimate.steps.items() for i, load in enumerate(steps)
+    }
     m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
     m.extra = pyo.Var(m.STEPS, bounds=largest)
-    largest_weight, weights = shares.priority_weight
-    weight = largest_weight * Fraction(shares.instance.weights.gpu) / THOUSAND
+    unit = shares.priority_weight[0] * Fraction(shares.instance.weights.gpu) / THOUSAND
     cost: list[Any] = []
-    for r, k in estimate.steps:
+    for of_load in squares.values():
         poll()
-        squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
-        weighted = pyo.quicksum(below(w) * m.square[r, k, p] for w, p in squares)
-        cost += [below(weight * w / 2) * m.square[r, k, p] for w, p in squares]
-        groups = shares.load[k].items()
-        load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in groups)
-        before = Fraction(1, 2)
-        for i, step in enumerate(estimate.steps[r, k]):
-            last, value = step_of(shares, r, k, step)
-            if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
-                value = before
-            over = m.over[r, k, i]
-            extra = m.extra[r, k, i]
-            m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
-            if i:
-                m.overload.add(over <= m.over[r, k, i - 1])
-            big = above(_largest_squares(shares, estimate, r, k, last))
-            m.step.add(extra - weighted - big * over >= -big)
-            m.step.add(extra >= _least_squares(shares, r, k, last) * over)
-            if value > before:
-                cost.append(below(weight * (value - before)) * extra)
-            before = value
+        cost += [below(unit * w / 2) * square for w, square in of_load.weighted]
+        cost += _steps(m, of_load, estimate.steps[of_load.r, of_load.k], unit)
     return pyo.quicksum(cost)
 
 
-def _largest_square(shares: Shares, r: int, k: int, share: Fraction | int) -> Fraction:
-    """Return the largest square of one priority with at most a share of its demand in a region."""
-    supply = shares.supply[r][k]
-    return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
+class _Squares:
+    """Those of a region and a GPU type with their weights, and what they can be at a load."""
+
+    def __init__(self, m: Any, shares: Shares, estimate: Estimate, r: int, k: int) -> None:
+        self.shares, self.r, self.k = shares, r, k
+        self.supply = shares.supply[r][k]
+        self.weight = shares.priority_weight[1]
+        self.part = {p: part for (kind, p), part in shares.part.items() if kind == k}
+        self.counted = [p for p in self.part if self.weight[p] and (r, k, p) in estimate.shares]
+        self.weighted = [(self.weight[p], m.square[r, k, p]) for p in sorted(self.counted)]
+
+    def most(self, load: Fraction | int) -> Fraction:
+        """Return the largest sum of weighted squares at a load of at most this."""
+        total = Fraction(0)
+        for p in self.counted:
+            share = min(Fraction(1), load / self.part[p])
+            largest = max(self.supply, share - self.supply)
+            total += self.weight[p] * largest**2
+        return THOUSAND * total
+
+    def least(self, load: Fraction) -> float:
+        """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
+        excess = load - self.supply
+        if excess <= 0 or not all(self.weight[p] for p in self.part):
+            return 0.0
+        total = sum((part**2 / self.weight[p] for p, part in self.part.items()), Fraction(0))
+        return below(THOUSAND * excess**2 / total)
 
 
-def _largest_squares(
-    shares: Shares, estimate: Estimate, r: int, k: int, load: Fraction | int
-) -> Fraction:
-    """Return the largest sum of weighted squares at a load of at most this."""
-    total = Fraction(0)
-    for p, weight in enumerate(shares.priority_weight[1]):
-        if (r, k, p) in estimate.shares:
-            total += weight * _largest_square(shares, r, k, load / shares.part[k, p])
-    return total
+def _steps(m: Any, squares: _Squares, steps: list[float], unit: Fraction) -> list[Any]:
+    """State the rows of the steps, and return the costs that they add.
 
+    Every load is at most the last one below a step, or such that the sigmoid has the step's value.
+    """
+    import pyomo.core as pyo
 
-def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
-    """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
-    weights = shares.priority_weight[1]
-    excess = load - shares.supply[r][k]
-    total = Fraction(0)
-    for (kind, p), part in shares.part.items():
-        if kind == k:
-            if not weights[p]:
-                return 0.0
-            total += part**2 / weights[p]
-    return below(THOUSAND * excess**2 / total) if excess > 0 else 0.0
+    shares, r, k = squares.shares, squares.r, squares.k
+    weighted = pyo.quicksum(below(w) * square for w, square in squares.weighted)
+    parts = shares.load[k].items()
+    load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in parts)
+    costs: list[Any] = []
+    before = Fraction(1, 2)
+    for i, step in enumerate(steps):
+        last, value = step_of(shares, r, k, step)
+        over, extra = m.over[r, k, i], m.extra[r, k, i]
+        m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
+        if i:
+            m.overload.add(over <= m.over[r, k, i - 1])
+        most = above(squares.most(last))
+        m.step.add(extra - weighted - most * over >= -most)
+        m.step.add(extra >= squares.least(last) * over)
+        if value - before > _NEGLIGIBLE:  # else below a solver's tolerances
+            costs.append(below(unit * (value - before)) * extra)
+            before = value
+    return costs
 
 
 def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
@@ -173,8 +182,7 @@ def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> An
     import pyomo.core as pyo
 
     def bounds(m: Any, r: int) -> tuple[float, float]:
-        share = shares.capacity[r]
-        return 0, above(THOUSAND * max(share, 1 - share) ** 2)
+        return 0, _largest_square(shares.capacity[r])
 
     m.uneven = pyo.Var(sorted(estimate.bytes), bounds=bounds)
     m.bytes_difference = {}
@@ -192,6 +200,11 @@ def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> An
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 
 
+def _largest_square(share: Fraction) -> float:
+    """Return the largest square of a number from 0 to 1 less a share."""
+    return above(THOUSAND * max(share, 1 - share) ** 2)
+
+
 def _tangents(points: Iterable[float]) -> list[tuple[Fraction, Fraction]]:
     """Return tangents as chords whose ends are equal."""
     exact = map(Fraction, points)
@@ -205,18 +218,18 @@ def _chords(
     share: Fraction,
     ends: list[tuple[Fraction, Fraction]],
 ) -> Any:
-    """State that `square` is above its chords between these ends; return what is squared.
+    """State that `square` is above its chords; return what is squared, d = sum of a_i x_i - share.
 
-    That is the sum of coefficient times variable over the terms, minus `share`. A chord whose ends
-    are equal is a tangent. As variables are binary, the square of each term by itself is linear,
-    and products of two terms are not negative: one more row.
+    d^2 >= (low + high) d - low high where no d is between low and high; with equal ends that is a
+    tangent. As x_i is binary and no product is negative, d^2 >= share^2 + sum of a_i (a_i - 2
+    share) x_i as well.
     """
     import pyomo.core as pyo
 
-    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
+    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * x for a, x in terms)
     rows.add(square - alone >= below(THOUSAND * share**2))
     for low, high in ends:
         slope = THOUSAND * (low + high)
-        line = pyo.quicksum(below(slope * part) * variable for part, variable in terms)
+        line = pyo.quicksum(below(slope * a) * x for a, x in terms)
         rows.add(square - line >= below(-slope * share - THOUSAND * low * high))
-    return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
+    return pyo.quicksum(float(a) * x for a, x in terms) - float(share)

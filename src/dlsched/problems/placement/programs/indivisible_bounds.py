@@ -24,13 +24,9 @@ from dlsched.problems.placement.programs.gpu_cells import (
     weights_of,
     whole_cells_of,
 )
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run
 
-MOST_NODES = 20_000
-"""Of the branch and bound over tables."""
-MOST_STEPS = 3_000_000
-LEAST_NODES = 200
-"""Of each search over jobs: the nodes times jobs times regions, and at least as many nodes."""
 GPU_SUM = 1 - Fraction(TOLERANCE)
 """The least part of the exact GPU cost that the definition's sum of doubles can be."""
 
@@ -60,7 +56,7 @@ def table_squares(instance: Instance) -> float:
         return 0.0
     tables, target = byte_shares(instance)
     shares = np.array(sorted(tables, reverse=True))
-    value = min_squares(shares, np.array(target), MOST_NODES)
+    value = min_squares(shares, np.array(target), TUNABLES.table_nodes)
     return rounded_down(value, len(shares), len(target))
 
 
@@ -93,7 +89,7 @@ def whole(shares: Shares, run: Run | None = None) -> Whole:
 
 def cell_bound(cell: Cell) -> float:
     """Return a lower bound on the cost of a cell in units of its weight, which is not negative."""
-    nodes = max(LEAST_NODES, MOST_STEPS // (len(cell.share) * len(cell.target)))
+    nodes = max(TUNABLES.job_nodes, TUNABLES.job_steps // (len(cell.share) * len(cell.target)))
     least: float = least_cost(cell, unplaced(cell), nodes)
     return max(0.0, least)
 
@@ -110,5 +106,5 @@ def rounded_down(squares: float, items: int, regions: int) -> float:
     """
     if regions == 1:
         return 0.0
-    operations = 2 * items + 2 * MOST_NODES + 8 * regions + 16
+    operations = 2 * items + 2 * TUNABLES.table_nodes + 8 * regions + 16
     return max(0.0, float(squares) - operations * 2.0**-50)

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.rounding import below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.standard_form import StandardForm
 
-_LIGHT = Fraction(1, 500)
-"""Part of all bytes read that light groups read at most together."""
 _VALID_WITHOUT = "cpu"
 """Limits on sums of nonnegative terms, which hold without those of light groups."""
 
@@ -61,7 +60,7 @@ def _light(shares: Shares) -> set[int]:
         if not group.together
     }
     light: set[int] = set()
-    left = _LIGHT
+    left = TUNABLES.light_groups
     for g in sorted(read, key=lambda g: read[g]):
         left -= read[g]
         if left < 0:

@@ -12,15 +12,10 @@ import numpy as np
 from dlsched.problems.placement.programs.attainable_demands import Gaps, attainable
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.rounding import sigmoid_below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.problems.placement.structures.arrays import Data
 from dlsched.proofs.forms.limit import poll
 
-_SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
-"""Where the first tangents touch, as fractions of the range below and above 0."""
-_MOST_GAPS = 16
-"""Up to this many gaps between demands all have a chord from the start."""
-_OVERLOADS = (0.05, 0.15, 0.3, 0.6)
-"""Loads of the first steps, in mean supplies above the supply."""
 _DIGITS = 7
 """Decimal places of the points of tangents; rounding one changes the estimate by the square of the
 rounding error only."""
@@ -60,30 +55,39 @@ class Estimate:
         """Return the first estimate: a few points everywhere."""
         estimate = cls()
         demands = attainable(shares)
-        kinds, priorities = data.wanted.shape
-        for r in range(len(data.capacity)):
+        wanted = np.argwhere(data.wanted).tolist()
+        regions, kinds = data.supply_share.shape
+        for r in range(regions):
             poll()
             if data.storage_weight:
-                estimate.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
+                estimate.bytes[r] = _spread(data.capacity_share[r])
+            for k, p in wanted:
+                supply = float(data.supply_share[r, k])
+                estimate._add_share((r, k, p), supply, demands.get((k, p)))
             for k in range(kinds):
-                share = data.supply_share[r, k]
-                for p in range(priorities):
-                    if not data.wanted[k, p]:
-                        continue
-                    spread = _spread(-share, 1 - share)
-                    if (k, p) in demands:
-                        gaps = estimate.gaps[r, k, p] = Gaps(demands[k, p], float(share))
-                        few = len(gaps.demands) <= _MOST_GAPS + 1
-                        chosen = [m for point in spread for m in gaps.around(point)]
-                        spread = gaps.middles.tolist() if few else sorted(set(chosen))
-                    estimate.shares[r, k, p] = spread
-                estimate.steps[r, k] = []
-                if data.slope:
-                    for overload in _OVERLOADS:
-                        load = float(data.supply_load[r, k]) + overload
-                        if load <= demand_of(data, k):
-                            estimate.add_step(data, r, k, load)
+                estimate._add_first_steps(data, r, k)
         return estimate
+
+    def _add_share(
+        self, key: tuple[int, int, int], supply: float, demands: list[int] | None
+    ) -> None:
+        """Add the first points of a square, or the first gaps if the attainable demands are few."""
+        points = _spread(supply)
+        if demands is not None:
+            gaps = self.gaps[key] = Gaps(demands, supply)
+            around = {middle for point in points for middle in gaps.around(point)}
+            every = len(demands) <= TUNABLES.most_gaps + 1
+            points = gaps.middles.tolist() if every else sorted(around)
+        self.shares[key] = points
+
+    def _add_first_steps(self, data: Data, r: int, k: int) -> None:
+        self.steps[r, k] = []
+        if not data.slope:
+            return
+        for overload in TUNABLES.first_steps:
+            load = float(data.supply_load[r, k]) + overload
+            if load <= demand_of(data, k):
+                self.add_step(data, r, k, load)
 
     def refine(self, data: Data, state: Any) -> bool:
         """Make the estimate exact at a placement; return whether this added a point."""
@@ -147,8 +151,10 @@ def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Frac
     return last, sigmoid_below(shares.overload(r, k, at))
 
 
-def _spread(low: float, high: float) -> list[float]:
-    return sorted({round(-low * s if s < 0 else high * s, _DIGITS) for s in _SPREAD})
+def _spread(share: float) -> list[float]:
+    """Return points over the range of a number from 0 to 1 less a share."""
+    ends = [(share if s < 0 else 1 - share) * s for s in TUNABLES.first_tangents]
+    return sorted({round(float(end), _DIGITS) for end in ends})
 
 
 def _add(points: list[float], point: float) -> bool:

@@ -20,15 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, IntRows, Ints
 
 BITS = 25
 """Weights and vectors are multiples of two to minus this."""
-_VECTORS = 4
-_ITERATIONS = 60
-"""Of the search for vectors."""
-_NOISE = 0.05
-"""Relative size of what makes the first vectors differ."""
 _LARGEST_SUM = 4.0
 """Of a vector's absolute entries, so that sums of products fit in 64 bits."""
 
@@ -65,7 +61,7 @@ def best_vectors(weights: Floats, present: Floats, pairs: FloatRows) -> FloatRow
     """
     from scipy.optimize import Bounds, minimize
 
-    noise = _NOISE * np.random.default_rng(0).normal(size=(len(weights), _VECTORS))
+    noise = TUNABLES.noise * np.random.default_rng(0).normal(size=(len(weights), TUNABLES.vectors))
     noise[:, 0] += 1
     first = weights[:, None] * noise
 
@@ -90,7 +86,7 @@ def best_vectors(weights: Floats, present: Floats, pairs: FloatRows) -> FloatRow
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(-1.0, 1.0),
-        options={"maxiter": _ITERATIONS},
+        options={"maxiter": TUNABLES.iterations},
     )
     vectors: FloatRows = found.x.reshape(first.shape)
     return vectors

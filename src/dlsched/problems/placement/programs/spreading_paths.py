@@ -16,12 +16,11 @@ import numpy as np
 
 from dlsched.problems.placement.kernels.path_sums import sum_pairs
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, IntRows, Ints
 
 _SHORTEST = 1e-9
 """Length of a step that cannot fail, as a sparse matrix has no entries of 0."""
-_PARTS = 10
-"""Sources of similar reach are searched from together, no farther than they reach."""
 
 
 class Paths(NamedTuple):
@@ -89,7 +88,7 @@ class Links:
         reach = present[sources]
         distance = np.full((len(sources), len(present)), np.inf)
         before = np.full(distance.shape, -1, dtype=np.int64)
-        for part in np.array_split(np.argsort(reach, kind="stable"), _PARTS):
+        for part in np.array_split(np.argsort(reach, kind="stable"), TUNABLES.searches):
             if len(part):
                 distance[part], before[part] = dijkstra(
                     graph,

@@ -29,51 +29,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.placement.model import columns_by_name
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
 from dlsched.problems.placement.programs.spreading_paths import Links, Paths
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, Ints
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
 _BITS = 30
 """Weights in pairs are multiples of two to minus this."""
-_LEAST_REACH = 1e-4
-"""Who runs in a region to a lesser part is no beginning of a path."""
-_MOST_DISTANCES = 20_000_000
-"""Beginnings of paths times nodes, half a gigabyte; the lightest nodes are no beginnings then."""
-_TOLERANCE = 1e-3
-"""A row that is violated by less, of a tenth of a thousandth or of the square, is not added."""
-_PAIRS_TOLERANCE = 0.1
-"""The same of a row of pairs, in thousandths of the square."""
-_LARGE_NONZEROS = 300_000
-"""Entries of a model's matrix from which fewer pairs have columns and are in rows."""
-
-
-class Detail(NamedTuple):
-    """How much of the pairs is in columns and rows.
-
-    Attributes
-    ----------
-    light
-        The lightest nodes with this part of the weight have no column of pairs.
-    share
-        A row has the pairs that make up this share of what it says at the point, the largest first.
-    """
-
-    light: float
-    share: float
-
-
-_FINE = Detail(0.02, 0.97)
-_COARSE = Detail(0.1, 0.9)
 
 
 class Parts(NamedTuple):
@@ -126,6 +99,19 @@ class Row(NamedTuple):
     least: float
 
 
+class Linear(NamedTuple):
+    """What a square is at least: a constant, and terms in the parts to which nodes are there."""
+
+    terms: dict[int, Fraction]
+    constant: Fraction
+
+    def at(self, present: Floats) -> float:
+        """Return the value where nodes are there to these parts."""
+        return float(self.constant) + sum(
+            float(a) * float(present[n]) for n, a in self.terms.items()
+        )
+
+
 class SpreadingRows:
     """The columns and rows for one relaxation.
 
@@ -148,36 +134,36 @@ class SpreadingRows:
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
         self.links = Links(shares)
-        self.detail = _COARSE if form.A.nnz > _LARGE_NONZEROS else _FINE
-        column: dict[str, dict[Any, int]] = {}
-        for j, variable in enumerate(form.variables):
-            family = variable.parent_component().local_name
-            column.setdefault(family, {})[variable.index()] = j
+        huge = int(form.A.nnz > TUNABLES.huge)
+        self.share = TUNABLES.pairs[huge]
+        column = columns_by_name(form)
+        homes, runs, near = column["x"], column["y"], column["near"]
+        groups = range(len(shares.groups))
         self.columns = np.array(
             [
-                [column["x"][t, r] for t in shares.tables]
-                + [column["y"][g, r] for g in range(len(shares.groups))]
-                + [column["near"][g, shares.tables[t], r] for g, t in self.links.reads]
+                [homes[t, r] for t in shares.tables]
+                + [runs[g, r] for g in groups]
+                + [near[g, shares.tables[t], r] for g, t in self.links.reads]
                 for r in shares.regions
             ]
         )
         self.squares: list[list[Square]] = [[] for _ in shares.regions]
-        width = form.shape[1]
+        self.width = form.shape[1]
         for (k, p), row in shares.demand.items():
             nodes = {self.links.tables + g: part for g, part in row.items()}
-            parts = Parts.of(nodes, self.detail.light)
+            parts = Parts.of(nodes, TUNABLES.light_nodes[huge])
             for r, supply in enumerate(shares.supply):
-                at = column.get("square", {}).get((r, k, p))
-                if at is not None:
-                    self.squares[r].append(Square(at, r, parts, supply[k], width))
-                    width += parts.heavy
-        if "uneven" in column:
-            parts = Parts.of(dict(enumerate(shares.bytes)), self.detail.light)
-            for r, at in column["uneven"].items():
-                self.squares[r].append(Square(at, r, parts, shares.capacity[r], width))
-                width += parts.heavy
+                if (r, k, p) in column["square"]:
+                    self._add_square(column["square"][r, k, p], r, parts, supply[k])
+        parts = Parts.of(dict(enumerate(shares.bytes)), TUNABLES.light_nodes[huge])
+        for r, uneven in column["uneven"].items():
+            self._add_square(uneven, r, parts, shares.capacity[r])
         rows = [self._with_pairs(square) for of_region in self.squares for square in of_region]
-        self.form = with_rows(_with_columns(form, width - form.shape[1]), rows)
+        self.form = with_rows(_with_columns(form, self.width - form.shape[1]), rows)
+
+    def _add_square(self, column: int, r: int, parts: Parts, target: Fraction) -> None:
+        self.squares[r].append(Square(column, r, parts, target, self.width))
+        self.width += parts.heavy
 
     def _with_pairs(self, square: Square) -> Row:
         """Return that a square is at least the squares of its terms and its columns of pairs."""
@@ -186,7 +172,7 @@ class SpreadingRows:
             int(node): THOUSAND * part * (part - 2 * square.target)
             for node, part in zip(parts.nodes, parts.exact, strict=True)
         }
-        row = self._row(square, terms, THOUSAND * square.target**2)
+        row = self._row(square, Linear(terms, THOUSAND * square.target**2))
         doubled = [-below(2 * THOUSAND * part) for part in parts.exact[: parts.heavy]]
         columns = np.arange(square.pairs, square.pairs + parts.heavy)
         return Row(
@@ -200,40 +186,40 @@ class SpreadingRows:
             paths = self.links.shortest(present, _sources(squares, present))
             for square in squares:
                 yield from self._pairs(square, present, paths, values)
-                for terms, least in self._bounds(square, present, paths):
-                    reached = float(least) + sum(float(a) * present[n] for n, a in terms.items())
-                    value = values[square.column]
-                    if reached > value + _TOLERANCE * max(0.1, value):
-                        yield self._row(square, terms, least)
+                value = values[square.column]
+                allowed = value + TUNABLES.violation * max(0.1, value)
+                for bound in self._bounds(square, present, paths):
+                    if bound.at(present) > allowed:
+                        yield self._row(square, bound)
 
     def _pairs(
         self, square: Square, present: Floats, paths: Paths, values: Vector
     ) -> Iterator[Row]:
-        """Yield rows of the columns of pairs, which are in shares."""
+        """Yield rows of the columns of pairs, s_g >= sum over lighter h of a_h (y_g - l_gh).
+
+        A row has the pairs that are the largest at the point.
+        """
         parts = square.parts
         place = _places(paths.sources, parts.nodes)
-        heavy = np.flatnonzero(place[: parts.heavy] >= 0)
-        weights = np.zeros((len(heavy), len(present)), dtype=np.int64)
-        for row, first in zip(weights, heavy.tolist(), strict=True):
-            row[parts.nodes[first + 1 :]] = parts.whole[first + 1 :]
-        beyond = paths.reach[place[heavy], None] - paths.distance[place[heavy]]
-        weights[_small(weights * beyond.clip(0.0), self.detail.share)] = 0
-        sums = self.links.sums(paths, place[heavy], weights)
-        reached = (sums @ present) / 2.0**_BITS
-        part = parts.whole[heavy] / 2.0**_BITS
-        more = 2 * THOUSAND * part * (reached - values[square.pairs + heavy])
-        for i in np.flatnonzero(more > _PAIRS_TOLERANCE):
+        begin = np.flatnonzero(place[: parts.heavy] >= 0)
+        source = place[begin]
+        lighter = np.zeros((len(begin), len(present)), dtype=np.int64)
+        for row, g in zip(lighter, begin.tolist(), strict=True):
+            row[parts.nodes[g + 1 :]] = parts.whole[g + 1 :]
+        both_run = (paths.reach[source, None] - paths.distance[source]).clip(0.0)
+        lighter[_small(lighter * both_run, self.share)] = 0
+        sums = self.links.sums(paths, source, lighter)
+        stated = (sums @ present) / 2.0**_BITS
+        pairs = square.pairs + begin
+        weight = parts.whole[begin] / 2.0**_BITS
+        missing = 2 * THOUSAND * weight * (stated - values[pairs])
+        for i in np.flatnonzero(missing > TUNABLES.pairs_violation):
             nodes = np.flatnonzero(sums[i])
-            yield Row(
-                np.append(self.columns[square.region, nodes], square.pairs + heavy[i]),
-                np.append(-sums[i, nodes] / 2.0**_BITS, 1.0),
-                0.0,
-            )
+            columns = np.append(self.columns[square.region, nodes], pairs[i])
+            yield Row(columns, np.append(-sums[i, nodes] / 2.0**_BITS, 1.0), 0.0)
 
-    def _bounds(
-        self, square: Square, present: Floats, paths: Paths
-    ) -> Iterator[tuple[dict[int, Fraction], Fraction]]:
-        """Yield terms and constants of what a square is at least."""
+    def _bounds(self, square: Square, present: Floats, paths: Paths) -> Iterator[Linear]:
+        """Yield what a square is at least."""
         yield self._tangent(square, present)
         place = _places(paths.sources, square.parts.nodes)
         whole = square.parts.whole >> (_BITS - BITS)
@@ -242,39 +228,42 @@ class SpreadingRows:
             yield self._mixed(square, present, paths, place[here], whole[here])
 
     def _mixed(
-        self, square: Square, present: Floats, paths: Paths, rows: Ints, whole: Ints
-    ) -> tuple[dict[int, Fraction], Fraction]:
-        """Return a bound by vectors and the pairs of some sources, with these weights."""
-        parts = square.parts
-        nodes = paths.sources[rows]
-        weights = whole / 2.0**BITS
-        part = present[nodes]
-        pairs = np.maximum(part[:, None] - paths.distance[rows][:, nodes], 0.0)
-        vectors = best_vectors(weights, part, pairs)
-        bound = split(whole, vectors, part, pairs)
-        amounts = np.zeros((len(nodes), len(present)), dtype=np.int64)
-        amounts[:, nodes] = bound.pairs
-        sums = self.links.sums(paths, rows, amounts).sum(axis=0)
+        self, square: Square, present: Floats, paths: Paths, source: Ints, whole: Ints
+    ) -> Linear:
+        """Return a bound by vectors and the pairs of some sources, with these weights.
+
+        It is `split` of (sum of a_g y_g)^2, less 2 t times the sum, and t^2, for a target t.
+        """
+        nodes = paths.sources[source]
+        there = present[nodes]
+        both_run = np.maximum(there[:, None] - paths.distance[source][:, nodes], 0.0)
+        vectors = best_vectors(whole / 2.0**BITS, there, both_run)
+        bound = split(whole, vectors, there, both_run)
+        pairs = np.zeros((len(nodes), len(present)), dtype=np.int64)
+        pairs[:, nodes] = bound.pairs
+        sums = self.links.sums(paths, source, pairs).sum(axis=0)
         np.add.at(sums, nodes, bound.terms)
         unit = THOUSAND * Fraction(1, 4**BITS)
         terms = {int(node): unit * int(sums[node]) for node in np.flatnonzero(sums)}
-        for node, exact in zip(parts.nodes.tolist(), parts.exact, strict=True):
-            terms[node] = terms.get(node, Fraction(0)) - 2 * THOUSAND * square.target * exact
-        return terms, THOUSAND * square.target**2 + unit * bound.constant
+        slope = 2 * THOUSAND * square.target
+        for node, share in zip(square.parts.nodes.tolist(), square.parts.exact, strict=True):
+            terms[node] = terms.get(node, Fraction(0)) - slope * share
+        return Linear(terms, THOUSAND * square.target**2 + unit * bound.constant)
 
-    def _tangent(self, square: Square, present: Floats) -> tuple[dict[int, Fraction], Fraction]:
+    def _tangent(self, square: Square, present: Floats) -> Linear:
         """Return the bound by the tangent at a point."""
         parts = dict(zip(square.parts.nodes.tolist(), square.parts.exact, strict=True))
         at = Fraction(sum(float(part) * float(present[node]) for node, part in parts.items()))
         slope = 2 * THOUSAND * (at - square.target)
         terms = {node: slope * part for node, part in parts.items()}
-        return terms, THOUSAND * (square.target**2 - at**2)
+        return Linear(terms, THOUSAND * (square.target**2 - at**2))
 
-    def _row(self, square: Square, terms: dict[int, Fraction], least: Fraction) -> Row:
+    def _row(self, square: Square, bound: Linear) -> Row:
         """Return a row, with coefficients rounded so that no placement that meets it is lost."""
         columns = self.columns[square.region]
-        kept = {int(columns[node]): -below(part) for node, part in terms.items() if part}
-        return Row(np.array([square.column, *kept]), np.array([1.0, *kept.values()]), below(least))
+        kept = {int(columns[node]): -below(a) for node, a in bound.terms.items() if a}
+        entries = np.array([1.0, *kept.values()])
+        return Row(np.array([square.column, *kept]), entries, below(bound.constant))
 
 
 def _sources(squares: list[Square], present: Floats) -> Ints:
@@ -283,8 +272,8 @@ def _sources(squares: list[Square], present: Floats) -> Ints:
     for square in squares:
         nodes = square.parts.nodes
         weight[nodes] = np.maximum(weight[nodes], square.parts.whole)
-    amount = np.where(present > _LEAST_REACH, present * weight, 0.0)
-    heaviest = np.argsort(-amount, kind="stable")[: max(1, _MOST_DISTANCES // len(present))]
+    amount = np.where(present > TUNABLES.least_reach, present * weight, 0.0)
+    heaviest = np.argsort(-amount, kind="stable")[: max(1, TUNABLES.most_distances // len(present))]
     return np.sort(heaviest[amount[heaviest] > 0])
 
 

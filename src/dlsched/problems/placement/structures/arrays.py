@@ -107,75 +107,104 @@ class _Unit(NamedTuple):
 
 def arrays(instance: Instance) -> Data:
     """Return an instance as arrays."""
-    regions = instance.regions
-    tables = instance.tables
-    jobs = instance.jobs
-    bytes_ = instance.total_size
-    capacity = [_binding(r.storage_capacity, bytes_) for r in regions]
-    quota = _binding(instance.move_quota, bytes_)
-    byte = _unit([t.size for t in tables], capacity, [quota])
-    size = byte.all_up([t.size for t in tables])
-
-    index = instance.table_index
-    job_tables = np.array([index[t] for job in jobs for t in job.tables], dtype=np.int64)
-    job_start = _starts([len(job.tables) for job in jobs])
-    readers = np.repeat(np.arange(len(jobs)), np.diff(job_start))
-    table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
-    read = np.bincount(readers, size[job_tables], len(jobs)).astype(float)
-    used = sum(job.cpu_hours for job in jobs)
-    quotas = [{app: _binding(q, used) for app, q in r.cpu_quota.items()} for r in regions]
-    cpu = _unit([job.cpu_hours for job in jobs], [q for row in quotas for q in row.values()])
-    cpu_hours = cpu.all_up([job.cpu_hours for job in jobs])
-    apps = {app: a for a, app in enumerate(sorted({q for r in regions for q in r.cpu_quota}))}
-    cpu_quota = np.full((len(regions), len(apps)), np.inf)
-    for r, row in enumerate(quotas):
-        for app, most in row.items():
-            cpu_quota[r, apps[app]] = cpu.down(most)
-    urgent = [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()]
-    threshold = instance.at_home_threshold
-    if threshold > 2 * sum(urgent) > 0:  # more than the sum cannot be attained
-        threshold = 2 * sum(urgent)
-    hour = _unit(urgent, [threshold])
-
-    stored = instance.total_capacity
     weights = instance.weights
     second = instance.version == "v2"
+    stores = second and instance.total_capacity and instance.tables
+    byte, stored = _bytes(instance)
+    cpu, used = _cpu(instance)
+    hour, threshold = _hours_at_home(instance)
     return Data(
         exact=byte.exact and cpu.exact and hour.exact,
-        size=size,
-        home=np.array(
-            [instance.region_index.get(table.home or "", -1) for table in tables], dtype=np.int64
-        ),
-        capacity=np.array([byte.down(limit) for limit in capacity], dtype=float),
-        storage=np.array(
-            [float(min(r.storage_capacity / byte.size, _LARGEST_STORAGE)) for r in regions]
-        ),
-        capacity_share=np.array(
-            [float(r.storage_capacity / stored) if stored else 0.0 for r in regions]
-        ),
-        bytes_total=float(size.sum()),
-        bytes_read=float(read.sum()),
-        quota=byte.down(quota),
-        job_start=job_start,
-        job_tables=job_tables,
-        table_start=table_start,
-        table_jobs=readers[np.argsort(job_tables, kind="stable")],
-        ml=np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
-        job_bytes=read,
+        threshold=threshold,
         priority_weight=np.array(
             [float(instance.priority_weight(p)) for p in instance.priorities], dtype=float
         ),
-        app=np.array([apps.get(job.app or "", -1) for job in jobs], dtype=np.int64),
-        cpu_hours=cpu_hours,
-        cpu_total=float(cpu_hours.sum()),
-        cpu_quota=cpu_quota,
-        threshold=hour.up(threshold),
         slope=float(instance.overload_slope) if second else 0.0,
         traffic_weight=float(weights.traffic),
         gpu_weight=float(weights.gpu),
-        storage_weight=float(weights.storage) if second and stored and tables else 0.0,
+        storage_weight=float(weights.storage) if stores else 0.0,
+        **stored,
+        **_reads(instance, stored["size"]),
+        **used,
         **_gpus(instance, hour),
     )
+
+
+def _bytes(instance: Instance) -> tuple[_Unit, dict[str, Any]]:
+    """Return the unit of bytes, and the fields of `Data` that hold tables and capacities."""
+    total = instance.total_size
+    sizes = [table.size for table in instance.tables]
+    capacities = [region.storage_capacity for region in instance.regions]
+    limits = [_binding(capacity, total) for capacity in capacities]
+    quota = _binding(instance.move_quota, total)
+    unit = _unit(sizes, limits, [quota])
+    size = unit.all_up(sizes)
+    all_capacity = instance.total_capacity or Fraction(1)
+    homes = [instance.region_index.get(table.home or "", -1) for table in instance.tables]
+    storage = [float(min(capacity / unit.size, _LARGEST_STORAGE)) for capacity in capacities]
+    return unit, {
+        "size": size,
+        "home": np.array(homes, dtype=np.int64),
+        "capacity": np.array([unit.down(limit) for limit in limits], dtype=float),
+        "storage": np.array(storage),
+        "capacity_share": np.array([float(capacity / all_capacity) for capacity in capacities]),
+        "bytes_total": float(size.sum()),
+        "quota": unit.down(quota),
+    }
+
+
+def _reads(instance: Instance, size: Floats) -> dict[str, Any]:
+    """Return the fields of `Data` that say which jobs read which tables."""
+    jobs = instance.jobs
+    index = instance.table_index
+    tables = np.array([index[name] for job in jobs for name in job.tables], dtype=np.int64)
+    starts = _starts([len(job.tables) for job in jobs])
+    readers = np.repeat(np.arange(len(jobs)), np.diff(starts))
+    read = np.bincount(readers, size[tables], len(jobs)).astype(float)
+    return {
+        "ml": np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
+        "job_start": starts,
+        "job_tables": tables,
+        "job_bytes": read,
+        "bytes_read": float(read.sum()),
+        "table_start": _starts(np.bincount(tables, minlength=len(size))),
+        "table_jobs": readers[np.argsort(tables, kind="stable")],
+    }
+
+
+def _cpu(instance: Instance) -> tuple[_Unit, dict[str, Any]]:
+    """Return the unit of CPU hours, and the fields of `Data` that hold them."""
+    hours = [job.cpu_hours for job in instance.jobs]
+    total = sum(hours)
+    apps = {app for region in instance.regions for app in region.cpu_quota}
+    position = {app: a for a, app in enumerate(sorted(apps))}
+    limits = [
+        (r, position[app], _binding(quota, total))
+        for r, region in enumerate(instance.regions)
+        for app, quota in region.cpu_quota.items()
+    ]
+    unit = _unit(hours, [limit for _, _, limit in limits])
+    quotas = np.full((len(instance.regions), len(apps)), np.inf)
+    for r, a, limit in limits:
+        quotas[r, a] = unit.down(limit)
+    cpu_hours = unit.all_up(hours)
+    app_of_job = [position.get(job.app or "", -1) for job in instance.jobs]
+    return unit, {
+        "app": np.array(app_of_job, dtype=np.int64),
+        "cpu_hours": cpu_hours,
+        "cpu_total": float(cpu_hours.sum()),
+        "cpu_quota": quotas,
+    }
+
+
+def _hours_at_home(instance: Instance) -> tuple[_Unit, float]:
+    """Return the unit of the GPU hours that (6) counts, and its threshold in it."""
+    urgent = [h for job in instance.jobs if job.time_sensitive for h in job.gpu_hours.values()]
+    threshold = instance.at_home_threshold
+    if threshold > 2 * sum(urgent) > 0:  # more than the sum cannot be attained
+        threshold = 2 * sum(urgent)
+    unit = _unit(urgent, [threshold])
+    return unit, unit.up(threshold)
 
 
 def homes_of(instance: Instance, solution: Solution) -> list[int]:

@@ -1,0 +1,117 @@
+"""What `refinement` and the bounds are tuned by: what their programs and searches look up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """One dataclass for all, as the bounds are parts of the exact method.
+
+    The bounds that these values give are in the sections ``few``, ``stronger``,
+    ``stronger_thousand`` and ``held_back`` of benchmarks/figures/placement.md. Single values were
+    chosen by hand; no figure compares them.
+
+    Attributes
+    ----------
+    few_trials
+        Of annealing for each of few tables, where a proof follows soon.
+    most_excluded
+        Placements that are excluded one by one before the search ends with the gap that is left.
+    proved_tables
+        Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
+        restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree
+        rarely ends, and they find better placements.
+    compiling
+        Pyomo's time to turn a model into arrays, at least, as a share of the time to build it.
+    table_nodes
+        Of the branch and bound over tables.
+    job_steps, job_nodes
+        Of each search over jobs: the nodes times jobs times regions, and the nodes at least.
+    first_tangents, first_steps
+        Where the first tangents touch, as fractions of the range below and above 0; loads of the
+        first steps of the sigmoid, in mean supplies above the supply.
+    most_gaps, most_sums
+        Up to this many gaps between demands all have a chord from the start; with more demands the
+        gaps are too small to matter.
+    large, huge
+        Entries of a matrix: up to which simplex is faster than interior point, and an exact bound
+        from duals takes less than a second; from which rows that say little are left out.
+    tangent_rounds, spreading_rounds
+        Solutions of the relaxation at most.
+    least_increase, look_back
+        A round of tangents, or so many of spreading rows, that raise an exact optimum by less,
+        relatively, are the last.
+    spreading_part, rounds_part
+        Of what is left of a limit, for spreading rows; and of this, before the last solution.
+    rough, accuracies, last_accuracy
+        Of interior point: before spreading rows; in their rounds, the next one where the last
+        leaves few rows; and of the last solution, whose duals give the bound. A rough optimum is in
+        the middle of many points that are nearly optimal, and rows that cut it off hold for longer:
+        100 x 5 x 300 with seed 3 takes half the time that it took with 1e-4.
+    few_rows
+        Of the most rows of a round.
+    idle_rounds, small_dual
+        A spreading row is left out whose dual is small, a part of the objective, in so many rounds;
+        the rows have coefficients of up to a thousand.
+    light_groups
+        Part of all bytes read that light groups read at most together.
+    least_reach
+        Who runs in a region to a lesser part is no beginning of a path.
+    most_distances
+        Beginnings of paths times nodes, half a gigabyte; the lightest nodes are none beyond it.
+    violation, pairs_violation
+        A row that is violated by less, of a tenth of a thousandth or of the square, is not added;
+        and a row of pairs, in thousandths of the square.
+    light_nodes, pairs
+        Of models below and from `huge` on: the lightest nodes with this part of the weight have no
+        column of pairs; and a row has the pairs that make up this share of what it says at the
+        point, the largest first.
+    searches
+        Of paths; sources of similar reach are searched from together, no farther than they reach.
+    vectors, iterations, noise
+        Of squares that are split: their vectors, the steps of the search for them, and the relative
+        size of what makes the first ones differ.
+    """
+
+    few_trials: int = 100
+    most_excluded: int = 100
+    proved_tables: int = 40
+    compiling: float = 0.5
+    table_nodes: int = 20_000
+    job_steps: int = 3_000_000
+    job_nodes: int = 200
+    first_tangents: tuple[float, ...] = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
+    first_steps: tuple[float, ...] = (0.05, 0.15, 0.3, 0.6)
+    most_gaps: int = 16
+    most_sums: int = 1_000
+    large: int = 20_000
+    huge: int = 300_000
+    tangent_rounds: int = 12
+    spreading_rounds: int = 40
+    least_increase: float = 1e-3
+    look_back: int = 3
+    spreading_part: float = 0.5
+    rounds_part: float = 0.6
+    rough: float = 1e-1
+    accuracies: tuple[float, ...] = (1e-1, 3e-2)
+    last_accuracy: float = 1e-4
+    few_rows: float = 0.03
+    idle_rounds: int = 4
+    small_dual: float = 3e-5
+    light_groups: Fraction = Fraction(1, 500)
+    least_reach: float = 1e-4
+    most_distances: int = 20_000_000
+    violation: float = 1e-3
+    pairs_violation: float = 0.1
+    light_nodes: tuple[float, float] = (0.02, 0.1)
+    pairs: tuple[float, float] = (0.97, 0.9)
+    searches: int = 10
+    vectors: int = 4
+    iterations: int = 60
+    noise: float = 0.05
+
+
+TUNABLES = Tunables()
