@@ -19,7 +19,10 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_le
 
 
 def standard_methods(problem: str, package: str, known: dict[str, Method]) -> Iterator[Method]:
-    """Yield `milp` if no method has that name, and `lp` if there is no method of bounds."""
+    """Yield `milp` if no method has that name, and `lp` if there is no method of bounds.
+
+    No `milp` of a model with levels that are only bounds (its ``ESTIMATED``).
+    """
     place = module_name(package, MODEL)
     if place is None:
         return
@@ -35,10 +38,11 @@ def standard_methods(problem: str, package: str, known: dict[str, Method]) -> It
         """Linear relaxation of level 1, certified from its duals and rounded to a multiple."""
         return relax_first_level(instance, run, importlib.import_module(place))
 
+    solved = "milp" in known or hasattr(importlib.import_module(place), "ESTIMATED")
     bounded = any(method.kind is Kind.BOUND for method in known.values())
     begins = "" if bounded else "lp"
     for name, kind, function, begins_with, taken in (
-        ("milp", Kind.EXACT, milp, begins, "milp" in known),
+        ("milp", Kind.EXACT, milp, begins, solved),
         ("lp", Kind.BOUND, lp, "", bounded),
     ):
         if not taken:
