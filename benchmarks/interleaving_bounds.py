@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from unittest.mock import patch
 
 import numpy as np
 from figures import cell
@@ -17,10 +16,10 @@ from figures import cell
 import dlsched
 from dlsched import library
 from dlsched.problems.interleaving import PROBLEM, Instance
-from dlsched.problems.interleaving.exact import group_columns
+from dlsched.problems.interleaving.exact import group_columns, search_groups
 from dlsched.problems.interleaving.heuristics import consecutive_groups
 from dlsched.problems.interleaving.heuristics.muri import improve
-from dlsched.registry import call
+from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.results.objective import bound_from_data, gap, number_from_data
 from dlsched.results.result import Point
 from dlsched.run import Run
@@ -36,7 +35,7 @@ CLUSTERED_LIMIT = 20.0
 SMOOTHED = ((512, 1),)
 """Sizes and seeds with the smoothed relaxation as well, for as long as the other one took."""
 NEVER = 10**9
-"""As `colgen.MANY_PROFILES`: the smoothed relaxation at every size, as before."""
+"""As `many_profiles`: the smoothed relaxation at every size, as before."""
 OPEN = (
     ("interleaving-open-128-distinct", 42, "2026-11-22"),
     ("interleaving-open-512-distinct", 42, "2026-11-22"),
@@ -94,8 +93,7 @@ def course(instance: Instance, limit: float, many: int, later: float = LATER) ->
 
     run = ProcessorRun(time_limit=limit, on_progress=note)
     run.began = time.process_time()
-    with patch.object(group_columns, "MANY_PROFILES", many):
-        claim = call(PROBLEM.methods["column_generation"], instance, run, {})
+    claim = search_groups(instance, run, Tunables(many_profiles=many))
     taken.points.append(Point(run.elapsed(), claim.objective[0], float(claim.bounds[0][0].value)))
     return taken
 
@@ -117,7 +115,7 @@ def bound() -> Iterator[str]:
     for jobs, limit in LIMITS.items():
         for seed in SEEDS:
             instance = dlsched.generate("interleaving", seed, jobs=jobs)
-            taken = course(instance, limit, group_columns.MANY_PROFILES)
+            taken = course(instance, limit, TUNABLES.many_profiles)
             yield f"| {jobs} | {seed} | sample, box | {taken.cells()} |"
             if (jobs, seed) in SMOOTHED:
                 before = course(instance, taken.points[-1].seconds, NEVER, np.inf)
@@ -170,13 +168,12 @@ def small() -> Iterator[str]:
             instance = dlsched.generate("interleaving", seed, jobs=jobs)
             seconds, values = [], []
             for many in (NEVER, 1):
-                with patch.object(group_columns, "MANY_PROFILES", many):
-                    began = time.process_time()
-                    pool = group_columns.Pool(instance)
-                    search = group_columns.GroupSearch(pool, Run())
-                    search.incumbent.offer(_greedy(pool, instance))
-                    search.solve_relaxation(share=1.0)
-                    seconds.append(time.process_time() - began)
+                began = time.process_time()
+                pool = group_columns.Pool(instance)
+                search = group_columns.GroupSearch(pool, Run(), Tunables(many_profiles=many))
+                search.incumbent.offer(_greedy(pool, instance))
+                search.solve_relaxation(share=1.0)
+                seconds.append(time.process_time() - began)
                 values.append(float(search.bound or 0))
             differ = abs(values[0] - values[1]) / values[0]
             yield f"| {jobs} | {seed} | {seconds[0]:.2f} | {seconds[1]:.2f} | {differ:.1e} |"

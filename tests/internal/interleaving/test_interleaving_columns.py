@@ -25,6 +25,7 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     search,
 )
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.programs.tunables import LargeTunables
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.testing import oracles, strategies
@@ -84,7 +85,7 @@ def test_a_bound_holds_wherever_a_pass_is_stopped(
     for part, more in ((looks, 0), (looks // 2, 1)):
         prices = prices_of(pool, seed + more)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_pass, "_STEP", 1)
+            patch.setattr(exact_pass, "LARGE", LargeTunables(pairs_at_once=1))
             found = search(pool, prices, above, 5_000, Stopped(part))
         known = proved(pool, prices, found, known)
         assert listed.listed is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from dlsched.errors import OptionError
@@ -14,6 +15,7 @@ from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.heuristics.muri import improve
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups
+from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,
@@ -33,9 +35,6 @@ from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.incumbent import nothing_to_do
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-
-_MOST_SWAPPED = 400
-"""The local search tries every pair of groups: with more groups it takes seconds."""
 
 
 @method("interleaving", kind="exact", preload=SOLVER_LIBRARIES)
@@ -87,7 +86,7 @@ def blossom(instance: Instance) -> Claim:
 
 
 @method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
-def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
+def aggregated(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
 
     Exact because jobs of one profile are interchangeable, so that a grouping is worth what its
@@ -112,11 +111,11 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
             f"{instance.name} has {count} multisets of profiles, the most is {MOST_MULTISETS}; "
             f"use column_generation"
         )
-    return search_groups(instance, run, rounds, listed=True)
+    return search_groups(instance, run, replace(TUNABLES, rounds=rounds), listed=True)
 
 
 @method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
-def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
+def column_generation(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
 
     Exact because pricing searches all groups, so that its largest reduced value proves the bound,
@@ -133,35 +132,33 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     rounds
         The search ends after this many rounds of neighbourhood search without progress.
     """
-    return search_groups(instance, run, rounds)
+    return search_groups(instance, run, replace(TUNABLES, rounds=rounds))
 
 
 def search_groups(
     instance: Instance,
     run: Run,
-    rounds: int = 200,
+    tunables: Tunables = TUNABLES,
     listed: bool = False,
     apart: Flags | None = None,
 ) -> Claim:
     """Solve as `aggregated` or `column_generation` does; `listed` and `apart` are as in `Pool`."""
-    if rounds < 0:
-        raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
         return nothing_to_do(solution_of(instance, []), "there are no jobs")
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     pool = Pool(instance, listed, apart)
-    search = GroupSearch(pool, run)
+    search = GroupSearch(pool, run, tunables)
 
     def first() -> Iterator[Groups]:
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
         groups = initial_groups(instance, run)
-        if len(groups) <= _MOST_SWAPPED:
-            groups = improve(instance, groups, 20, run, apart)
+        if len(groups) <= tunables.swapped_groups:
+            groups = improve(instance, groups, tunables.swap_passes, run, apart)
         yield pool.groups_of_jobs(groups)
 
     search.incumbent.begin(first, search.own)
     # The limit may have ended the heuristics before they were better than no search at all.
     search.incumbent.offer(pool.groups_of_jobs(consecutive_groups(instance)))
     run.announce(Stage.SEARCHING, "groups as columns")
-    search.solve(rounds)
+    search.solve()
     return search.claim()

@@ -20,6 +20,7 @@ from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import GroupMaster, best_choice
+from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     Indices,
@@ -38,19 +39,6 @@ COLUMN_LIBRARIES = ("highspy", *MATCHING_LIBRARIES)
 """What a method that generates columns preloads."""
 ROUNDING = 1e-13
 """Relative difference of two values that may be rounding only."""
-MANY_PROFILES = 150
-"""Profiles of one class from which on the relaxation is that of `large_relaxation`: with fewer,
-exact passes take no time."""
-_QUOTA = 5
-_CAPACITY = 200_000
-_PATIENCE = 20.0
-"""Seconds for an integer program that proves nothing."""
-_ROUGH = 1e-4
-"""Relative gap at which an integer program that proves nothing may end."""
-_MOST_COLUMNS = 60_000
-"""Largest number of groups of an integer program."""
-_FEW_GROUPS = 3_000
-"""Largest number of groups that are all columns from the start, decided in one integer program."""
 
 
 class GroupSearch:
@@ -59,9 +47,10 @@ class GroupSearch:
     The value of a grouping with jobs that must not share is below 0.
     """
 
-    def __init__(self, pool: Pool, run: Run) -> None:
+    def __init__(self, pool: Pool, run: Run, tunables: Tunables = TUNABLES) -> None:
         self.pool = pool
         self.run = run
+        self.tunables = tunables
         self.bound: Fraction | None = None
         self.prices: Prices | None = None
         self.stability_centre: Prices | None = None
@@ -97,7 +86,7 @@ class GroupSearch:
     @property
     def few(self) -> bool:
         """Whether all groups are listed, and few."""
-        return self.pool.listed is not None and len(self.pool.listed) <= _FEW_GROUPS
+        return self.pool.listed is not None and len(self.pool.listed) <= self.tunables.few_groups
 
     def done(self) -> bool:
         """Return whether the gap is as small as was asked for."""
@@ -107,37 +96,31 @@ class GroupSearch:
         """Return the groups of a solution."""
         return self.pool.groups_of_jobs(groups_of(self.pool.instance, solution))
 
-    def solve(self, rounds: int, share: float = 0.6) -> None:
-        """Run all phases within the limits; there must be an incumbent.
-
-        Parameters
-        ----------
-        rounds
-            It ends after this many rounds of neighbourhood search without progress.
-        share
-            Largest share of the time limit for the relaxation.
-        """
-        self.solve_relaxation(share)
+    def solve(self) -> None:
+        """Run all phases within the limits; there must be an incumbent."""
+        rounds = self.tunables.rounds
+        most = self.tunables.most_columns
+        self.solve_relaxation(self.tunables.relaxation_share)
         if self.prices is None or self.done() or self.run.stop_reason():
             return
         self.solve_nearest()
-        neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
+        neighbourhood = Neighbourhood(self.pool, self.prices, self.run, self.tunables)
         idle = 0
         while not (self.done() or self.run.stop_reason() or idle >= rounds):
             better = neighbourhood.improve(self.grouping)
             idle = 0 if better is not None and self.incumbent.offer(better) else idle + 1
             if idle == max(1, rounds // 4):
-                self.solve_within(_MOST_COLUMNS // 2)
-        self.solve_within(_MOST_COLUMNS)
+                self.solve_within(most // 2)
+        self.solve_within(most)
 
     def solve_nearest(self) -> None:
         """Solve the integer program over the groups nearest to the prices, then over more."""
-        if self.few and self.solve_within(_FEW_GROUPS):
+        if self.few and self.solve_within(self.tunables.few_groups):
             return
-        slack = 4e-6 * len(self.pool.profiles)
+        slack = self.tunables.first_slack * len(self.pool.profiles)
         while not (self.done() or self.run.stop_reason()):
             slack = min(slack, self.gap)
-            if not self.solve_within(_MOST_COLUMNS // 4, slack):
+            if not self.solve_within(self.tunables.most_columns // 4, slack):
                 return
             slack *= 2
 
@@ -152,7 +135,7 @@ class GroupSearch:
         left = self.run.elapsed() + share * self.run.remaining()
         deadline = max(share * (self.run.time_limit or np.inf), left)
         largest = max(len(profiles.rows) for profiles in self.pool.classes)
-        if self.pool.listed is not None or largest < MANY_PROFILES:
+        if self.pool.listed is not None or largest < self.tunables.many_profiles:
             self._solve_smoothed(deadline)
             return
         relaxation = LargeRelaxation(self.pool, self.run, self.grouping)
@@ -168,8 +151,10 @@ class GroupSearch:
         if self.few and self.pool.listed is not None:
             master.add(self.pool.listed)
 
+        query = Query(0.0, self.tunables.quota, self.tunables.capacity)
+
         def price(prices: Prices) -> tuple[float, Groups] | None:
-            priced = self.pool.price(prices, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            priced = self.pool.price(prices, query, self.run)
             if priced is None:
                 return None
             return self.update_bound(prices, priced.highest), priced.groups
@@ -242,8 +227,9 @@ class GroupSearch:
             parts.append(priced.groups)
         groups = Groups.join(parts)
         # If not decisive, the next one starts from the solution of this one.
-        patience = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
-        run = self.run.nested(patience, 0.0 if decisive else _ROUGH)
+        patience = max(self.tunables.patience, self.tunables.patience_share * self.run.elapsed())
+        seconds = np.inf if slack is None else patience
+        run = self.run.nested(seconds, 0.0 if decisive else self.tunables.rough_gap)
         if len(groups) > most or not self.solve_integer(groups, run):
             return False
         self.proved = decisive

@@ -7,24 +7,22 @@ import numpy as np
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import best_choice
-from dlsched.problems.interleaving.structures.groups import Indices
+from dlsched.problems.interleaving.programs.tunables import Tunables
+from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Indices
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
-
-_QUOTA = 40
-_CAPACITY = 50_000
-_SECONDS = 3.0
-"""Time limit of one integer program."""
 
 
 class Neighbourhood:
     """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
-    def __init__(self, pool: Pool, prices: Prices, run: Run) -> None:
+    def __init__(self, pool: Pool, prices: Prices, run: Run, tunables: Tunables) -> None:
         self.pool = pool
         self.prices = prices
         self.run = run
-        self.size = 10
+        self.tunables = tunables
+        self.query = Query(-np.inf, tunables.removed_quota, tunables.removed_capacity)
+        self.size = tunables.removed_groups
         """Groups to remove at once; it grows while the integer programs take little time."""
 
     def improve(self, groups: Groups) -> Groups | None:
@@ -35,18 +33,19 @@ class Neighbourhood:
         jobs = np.zeros_like(self.pool.multiplicity)
         np.add.at(jobs, removed.members[removed.members >= 0], 1)
         sub = self.pool.restricted(jobs, self.budget(groups, removed))
-        priced = sub.price(self.prices, Query(-np.inf, _QUOTA, _CAPACITY), self.run)
+        priced = sub.price(self.prices, self.query, self.run)
         if priced is None:
             return None
         columns = Groups.join([priced.groups, removed])
-        inner = self.run.nested(_SECONDS)
+        inner = self.run.nested(self.tunables.removed_seconds)
         _, counts = best_choice(sub, columns, inner)
         if counts is None:
             return None
-        hard = inner.elapsed() > _SECONDS / 2
-        self.size = max(4, self.size - 1) if hard else min(self.size + 1, 24)
+        hard = inner.elapsed() > self.tunables.removed_seconds / 2
+        size = self.size - 1 if hard else self.size + 1
+        self.size = min(max(size, self.tunables.fewest_removed), self.tunables.most_removed)
         replacement = columns[np.repeat(np.arange(len(columns)), counts)]
-        if replacement.worth.sum() <= removed.worth.sum() + 1e-12:
+        if replacement.worth.sum() <= removed.worth.sum() + LEAST_GAIN:
             return None
         return Groups.concatenate([groups[rest], replacement])
 

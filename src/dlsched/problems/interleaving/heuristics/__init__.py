@@ -12,6 +12,7 @@ from dlsched.problems.interleaving.definition.schema import Group, Instance, Sol
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
 from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
+from dlsched.problems.interleaving.heuristics.tunables import MATCHING, REGROUP
 from dlsched.problems.interleaving.structures.group_counts import count_multisets
 from dlsched.problems.interleaving.structures.groups import solution_of
 from dlsched.problems.interleaving.structures.offsets import arrangements
@@ -19,10 +20,6 @@ from dlsched.registry.own import method
 from dlsched.run import Run
 
 ORDERS = ("listed", "idle")
-_FEW = 4000
-"""Up to this many multisets of profiles the integer program takes a few times Muri's time."""
-_SHARE = 0.1
-"""Of the time that is left, for a matching that a search only begins from."""
 _LEAST_FACTOR = 1e-6
 """With an error of 100 % a profiled stage is still above 0."""
 
@@ -101,7 +98,7 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
 
 
 @method("interleaving", kind="heuristic", preload=("highspy", *MATCHING_LIBRARIES))
-def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
+def regroup(instance: Instance, run: Run, *, rounds: int = REGROUP.rounds) -> Solution:
     """Divide the jobs of every two groups anew until no division helps (ours).
 
     Starts from the groups from which `swap` starts. All jobs of two groups of a class are divided
@@ -123,7 +120,7 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     """
     if rounds < 0:
         raise OptionError("rounds must be from 0")
-    if count_multisets(instance) <= _FEW:
+    if count_multisets(instance) <= REGROUP.few_multisets:
         groups = few_groups(instance, run)
         if groups is not None:
             return solution_of(instance, groups)
@@ -164,7 +161,7 @@ def initial_groups(instance: Instance, run: Run) -> list[tuple[int, ...]]:
 
     Near a time limit the matchings of many jobs are not always heaviest.
     """
-    rounds = Rounds(instance, run, _SHARE)
+    rounds = Rounds(instance, run, MATCHING.share)
     if instance.grouping == "uniform":
         rounds.merge_all()
     else:

@@ -17,6 +17,7 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
+from dlsched.problems.interleaving.heuristics.tunables import MATCHING
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -28,11 +29,6 @@ SCALE = 2**36
 """Weights are in units of 1 / SCALE: sums of thousands of them are exact in doubles."""
 NO_EDGE = 2.0**-30
 """The weight of an edge that must not be used; no other is lighter."""
-_MANY = 20
-"""With more edges per node than this in the second matching, odd sets take less time."""
-_SECONDS_AN_EDGE = 4e-5
-"""Of a matching with many edges: 2.5 to 3.7e-5 s with 17 to 112 thousand edges on 500 and 1,000
-nodes."""
 
 
 class Matching(NamedTuple):
@@ -51,18 +47,13 @@ class Matching(NamedTuple):
     ceiling: int
 
 
-def match(
-    weights: Vector, degree: int = 8, run: Run | None = None, seconds: float = math.inf
-) -> Matching:
+def match(weights: Vector, run: Run | None = None, seconds: float = math.inf) -> Matching:
     """Return a maximum-weight matching of a complete graph with positive weights.
 
     Parameters
     ----------
     weights
         n x n, symmetric, positive off the diagonal. Rounded to multiples of 1 / `SCALE`.
-    degree
-        Edges per node of the first matching, those of least slack. The second one is on all edges
-        that can be in a heavier matching.
     run
         The solver is recorded there. Its limits are not applied: the matching is needed, and
         without the linear programs takes longer.
@@ -79,18 +70,18 @@ def match(
     ceiling = int(potentials.sum()) // 2
     slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
     np.fill_diagonal(slack, np.inf)
-    kept = _sparse(slack, min(n - 1, degree))
+    kept = _sparse(slack, min(n - 1, MATCHING.degree))
     tight = False
     while True:
         pairs = _blossom(units, kept)
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
         matter = slack < 2 * (ceiling - weight)
-        if _SECONDS_AN_EDGE * np.count_nonzero(matter) / 2 > seconds:
+        if MATCHING.seconds_an_edge * np.count_nonzero(matter) / 2 > seconds:
             return Matching(pairs, weight, ceiling)
-        if not tight and np.count_nonzero(matter) > 2 * _MANY * n:
+        if not tight and np.count_nonzero(matter) > 2 * MATCHING.many_edges * n:
             unlimited = Run(threads=run.threads if run else 1)
             relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
-            slack, doubled = relaxation.tighten(weight, _MANY * n)
+            slack, doubled = relaxation.tighten(weight, MATCHING.many_edges * n)
             ceiling = doubled // 2
             tight = True
             if run is not None:

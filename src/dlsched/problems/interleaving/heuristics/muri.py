@@ -10,6 +10,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
+from dlsched.problems.interleaving.heuristics.tunables import MATCHING
 from dlsched.problems.interleaving.kernels.local_search import Jobs, exchange_pass
 from dlsched.problems.interleaving.structures.groups import (
     Flags,
@@ -25,9 +26,6 @@ from dlsched.run import Run
 
 Group = tuple[int, ...]
 Pair = tuple[Group, Group]
-
-_ALIKE = 4
-"""With this many groups of a type on average, matching types is faster than matching groups."""
 
 
 class Rounds:
@@ -74,7 +72,7 @@ class Rounds:
         types: dict[tuple[int, ...], list[Group]] = {}
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
-        if len(types) * _ALIKE > len(groups):
+        if len(types) * MATCHING.alike > len(groups):
             seconds = math.inf if self.share is None else self.share * self.run.remaining()
             matched = match(self._weights(groups), run=self.run, seconds=seconds).pairs
             pairs = [(groups[i], groups[j]) for i, j in matched.tolist()]

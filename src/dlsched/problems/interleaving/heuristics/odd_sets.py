@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dlsched.problems.interleaving.heuristics.tunables import MATCHING
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.incremental import IncrementalProgram
 
-_ROUNDS = 12
-"""Most linear programs. The first few sets close most of the gap, the last ones take many."""
 _FRACTION = 1e-6
 """Values of the linear program up to this far from a whole number count as whole."""
 
@@ -59,7 +58,7 @@ class OddSets:
             Odd sets are added until at most this many edges can be in a heavier matching.
         """
         best: tuple[Vector, int] | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(MATCHING.odd_set_rounds):
             if self.program.solve() is not Termination.PROVED:
                 break
             slack, missing, total = self._potentials()

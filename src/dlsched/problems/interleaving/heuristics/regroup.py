@@ -12,10 +12,12 @@ import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.heuristics.muri import Group
+from dlsched.problems.interleaving.heuristics.tunables import REGROUP
 from dlsched.problems.interleaving.kernels.local_search import Jobs, divide_pairs
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import (
+    LEAST_GAIN,
     Flags,
     Indices,
     Vector,
@@ -29,17 +31,6 @@ from dlsched.problems.interleaving.structures.groups import (
 from dlsched.run import Run
 from dlsched.solvers import highs
 
-_GAP = 5e-3
-"""Relative gap of the integer program."""
-_LOWEST_PRICE = 1e-4
-_HIGHEST_PRICE = 1.0
-"""Range of the price of a GPU, in efficiency."""
-_HALVINGS = 8
-"""How often the range of the price's logarithm is halved."""
-_LEAST_GAIN = 1e-12
-"""Smaller gains of efficiency may be rounding."""
-_KICKED = 3
-"""Groups whose jobs are mixed before a round."""
 _LARGEST_GPUS = 10**6
 """Largest coefficient of the integer program's row of GPUs; solvers' tolerances are absolute."""
 
@@ -114,9 +105,9 @@ class Grouping:
         budget = self.instance.gpu_budget or 0
         best = self.worth
         kept = copy.deepcopy(self.members)
-        low = _LOWEST_PRICE
-        high = _HIGHEST_PRICE
-        for _ in range(_HALVINGS):
+        low = REGROUP.lowest_price
+        high = REGROUP.highest_price
+        for _ in range(REGROUP.halvings):
             if self.run.stop_reason():
                 break
             price = (low * high) ** 0.5
@@ -138,7 +129,7 @@ class Grouping:
 
     def _best_split(self, spare: int) -> _Split | None:
         """Return the split that gains most for each GPU; ``None`` if none gains."""
-        best = _LEAST_GAIN
+        best = LEAST_GAIN
         chosen = None
         for gpus, members in self.members.items():
             if gpus > spare:
@@ -155,7 +146,7 @@ class Grouping:
                     most = int(gain.argmax())
                     gain_per_gpu = gain[most] * self.instance.weight(gpus) / gpus
                     if gain_per_gpu > best:
-                        best = gain_per_gpu + _LEAST_GAIN
+                        best = gain_per_gpu + LEAST_GAIN
                         parts = (tuple(first[most].tolist()), tuple(second[most].tolist()))
                         chosen = _Split(gpus, int(of_size[most]), parts)
         return chosen
@@ -163,7 +154,7 @@ class Grouping:
     def kick(self, rng: np.random.Generator) -> None:
         """Mix the jobs of some groups of a class and divide pairs anew; undo it if worse."""
         counts = {gpus: _filled(members).size for gpus, members in self.members.items()}
-        large = [gpus for gpus, count in counts.items() if count >= _KICKED]
+        large = [gpus for gpus, count in counts.items() if count >= REGROUP.mixed_groups]
         if not large:
             return
         weights = np.array([counts[gpus] for gpus in large], dtype=float)
@@ -171,7 +162,7 @@ class Grouping:
         members = self.members[gpus]
         before = members.copy()
         worth = self.gamma(gpus).sum()
-        rows = np.sort(rng.choice(_filled(members), _KICKED, replace=False))
+        rows = np.sort(rng.choice(_filled(members), REGROUP.mixed_groups, replace=False))
         mixed = members[rows]
         mixed[mixed >= 0] = rng.permutation(mixed[mixed >= 0])
         members[rows] = mixed
@@ -207,7 +198,7 @@ def few_groups(instance: Instance, run: Run) -> list[Group] | None:
     if pool.budget is not None:
         pool.budget //= unit
     form = choice_form(pool, groups)
-    outcome = highs.solve(form, 0, run.nested(gap=_GAP), quiet=True, nodes=1)
+    outcome = highs.solve(form, 0, run.nested(gap=REGROUP.gap), quiet=True, nodes=1)
     if outcome.values is None:
         return None
     jobs = [list(jobs) for jobs in instance.profiles.values()]

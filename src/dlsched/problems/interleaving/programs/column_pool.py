@@ -19,6 +19,7 @@ from dlsched.problems.interleaving.programs.columns import (
     apart_among,
     rows_of,
 )
+from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     REDUCED_ERROR,
@@ -33,13 +34,6 @@ from dlsched.problems.interleaving.structures.groups import (
 )
 from dlsched.problems.interleaving.structures.tables import Profiles, Query, growth_tables
 from dlsched.run import Run
-
-_STEP = 20_000_000
-"""Pairs of jobs that are extended, roughly, between two checks of the time limit."""
-
-
-_PENALTY = 100
-"""What a pair of jobs costs that must not share, in units of all that groupings can be worth."""
 
 
 class Pool:
@@ -67,7 +61,7 @@ class Pool:
         self.profiles = [row.profile for row in rows]
         self.stages = profile_array(instance)[[row.number for row in rows]]
         self.full_efficiency = trivial_bound(instance)
-        self.penalty = _PENALTY * float(1 + self.full_efficiency)
+        self.penalty = TUNABLES.penalty * float(1 + self.full_efficiency)
         jobs = [row.jobs for row in rows]
         self.jobs_of_row = jobs
         self.apart = np.zeros((0, 0), dtype=np.bool_)
@@ -211,7 +205,7 @@ class Pool:
         stored = 0
         complete = True
         highest = query.threshold
-        step = max(1, _STEP // (n * n))
+        step = max(1, TUNABLES.pairs_at_once // (n * n))
         for first in range(0, n, step):
             if run.stop_reason():
                 return None

@@ -19,6 +19,7 @@ from dlsched.problems.interleaving.kernels.pricing import price_pairs
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import matrix
+from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from dlsched.results.result import Status
@@ -28,8 +29,6 @@ from dlsched.solvers.standard_form import StandardForm
 
 SIZES = (3, 4)
 """Most jobs of a group for which there is such a pass."""
-_STEP = 8_000_000
-"""Pairs of jobs with the same two jobs before them, roughly, between two checks of the limit."""
 
 
 class Pass(NamedTuple):
@@ -80,7 +79,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
         of_class = np.full(n, threshold / pool.smallest)
         found = first = 0
         while first < n and not run.stop_reason():
-            last = min(n, first + max(1, _STEP // (n - first) ** 2))
+            last = min(n, first + max(1, LARGE.pairs_at_once // (n - first) ** 2))
             found = price_pairs(
                 first, last, tables, profiles, moved, threshold, found, members, values, of_class
             )

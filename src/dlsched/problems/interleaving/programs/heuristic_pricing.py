@@ -14,17 +14,9 @@ import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.programs.tunables import LARGE
+from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Flags, Indices, Vector
 from dlsched.problems.interleaving.structures.tables import Profiles
-
-_SWEEPS = 8
-"""Most rounds over all places; most starts take three."""
-_CHUNK = 1 << 16
-"""Starts times profiles that are computed at once: what fits into a processor's cache."""
-_EACH = 2
-"""Groups that are kept of every place of every start: the best and the next."""
-_LEAST = 1e-12
-"""Smaller increases may be rounding."""
 
 
 class Climbed(NamedTuple):
@@ -61,7 +53,7 @@ def climb(
         profiles = part.at(prices)
         ascent = _Ascent(profiles, above * profiles.weight, partners[part.rows])
         from_ = np.flatnonzero(starts[part.rows])
-        step = max(1, _CHUNK // len(part.rows))
+        step = max(1, LARGE.starts_at_once // len(part.rows))
         for first in range(0, len(from_), step):
             chosen = from_[first : first + step]
             best[part.rows[chosen]] = ascent.climb(chosen)
@@ -90,13 +82,13 @@ class _Ascent:
         places[:, 0] = starts
         value = self._values(places)
         best = value if self.profiles.smallest == 1 else np.full(len(starts), -np.inf)
-        for sweep in range(_SWEEPS):
+        for sweep in range(LARGE.sweeps):
             before = value
             for place in range(1, self.k):
                 value = self._improve(places, place, sweep > 0)
             full = (places >= 0).sum(axis=1) >= self.profiles.smallest
             best = np.maximum(best, np.where(full, value, -np.inf))
-            if sweep and not (value > before + _LEAST).any():
+            if sweep and not (value > before + LEAST_GAIN).any():
                 break
         return best
 
@@ -155,7 +147,7 @@ class _Ascent:
 
     def _keep(self, others: Indices, place: int, value: Vector, enough: Flags) -> None:
         """Keep the best groups of every start that are above the threshold."""
-        count = min(_EACH, value.shape[1])
+        count = min(LARGE.kept_groups, value.shape[1])
         top = np.argpartition(-value, count - 1, axis=1)[:, :count]
         rows, column = np.nonzero(np.take_along_axis(value, top, axis=1) > self.above)
         rows, column = rows[enough[rows]], column[enough[rows]]

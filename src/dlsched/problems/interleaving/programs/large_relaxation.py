@@ -27,42 +27,9 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 )
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
+from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
-
-_SAMPLE = 150
-"""Parts of the jobs, roughly, with a representative each."""
-_APART = 0.25
-"""Jobs are divided at a gap in their values of this share of the range; else in the middle."""
-_BALANCED = 6
-"""Times that jobs share what their groups exceed the prices by, before the rough pass."""
-_ROUNDS = 40
-"""Most solutions of the master between two exact passes."""
-_WIDTH = 0.02
-_SAMPLE_WIDTH = 0.1
-_NEAR = 0.01
-"""Half-widths of the boxes, and how far below 0 a group's reduced value may be that is a column
-from the start, per unit of a class's weight; a job of a group of four costs about 0.16."""
-_MOST = 30
-"""Columns for each row, at most."""
-_ABOVE = 1e-7
-"""Reduced value, per unit of weight, of a group that becomes a column."""
-_OUTSIDE = 1e-4
-"""Share of the jobs that may be left to the box when it counts as large enough."""
-_CAPACITY = 100_000
-"""Groups of a class that a pass lists; with more the prices are raised by their shares."""
-_ROUGH_ABOVE = 0.02
-"""Reduced value, per unit of weight, up to which the rough pass does not tell groups apart."""
-_BEFORE_ROUGH = 0.3
-_BEFORE_PASS = 0.6
-_SLOWER = 1.5
-"""Shares of the time after which the rough pass and the first exact one begin, and the time of the
-next one in units of the last one's; without these the deadline could come before any bound."""
-_ROUGH = 1e-4
-_FINER = 0.1
-CLOSED = 1e-6
-"""Relative distances of bound and relaxation: before the first exact pass, by how much it decreases
-for each of the next ones, and where the relaxation counts as solved."""
 
 
 class LargeRelaxation:
@@ -86,39 +53,39 @@ class LargeRelaxation:
         """
         pool, run = self.pool, self.run
         now = run.elapsed()
-        late = now + _BEFORE_PASS * (deadline - now)
-        early = now + _BEFORE_ROUGH * (deadline - now)
+        late = now + LARGE.before_pass * (deadline - now)
+        early = now + LARGE.before_rough * (deadline - now)
         prices = self._lifted(early)
         if run.time_limit is not None:
             prices = self._balanced(prices, early)
         none = np.zeros(len(pool.classes))
         best = full_efficiency(pool)
         if run.time_limit is not None and not run.stop_reason():
-            found = search(pool, prices, _ROUGH_ABOVE, 1, run)
+            found = search(pool, prices, LARGE.rough_above, 1, run)
             best = self._best(best, proved(pool, prices, found, best))
             yield best, none
         master = InteriorMaster(pool, run)
         master.add(Groups.join([self.incumbent, pool.singles()]))
-        close = _ROUGH
+        close = LARGE.first_close
         while True:
-            solved = self._converge(pool, master, prices, _WIDTH, late, close)
+            solved = self._converge(pool, master, prices, LARGE.width, late, close)
             if solved is None:
                 self.failed = not run.stop_reason()
                 return
             prices, value = solved
             began = run.elapsed()
-            found = search(pool, prices, 0.0, _CAPACITY, run)
+            found = search(pool, prices, 0.0, LARGE.capacity, run)
             least = raised(pool, prices, found.groups, run) if found.complete else None
             best = self._best(best, proved(pool, prices, found, best), least)
             yield best, none
             now = run.elapsed()
-            late = deadline - _SLOWER * (now - began)
+            late = deadline - LARGE.slower * (now - began)
             bound = float(pool.bound(best, none))
-            if run.stop_reason() or now > late or bound - value <= CLOSED * abs(value):
+            if run.stop_reason() or now > late or bound - value <= LARGE.closed * abs(value):
                 return
-            if not master.add(found.groups) and close <= CLOSED:
+            if not master.add(found.groups) and close <= LARGE.closed:
                 return
-            close = max(CLOSED, close * _FINER)
+            close = max(LARGE.closed, close * LARGE.closer)
 
     def _best(self, *known: Prices | None) -> Prices:
         """Return those prices, which no group exceeds, that prove the best bound."""
@@ -133,13 +100,13 @@ class LargeRelaxation:
         worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
         np.maximum.at(rows, members[members >= 0], worth_of_job)
         prices = Prices(rows, 0.0)
-        if len(rows) <= 2 * _SAMPLE:
+        if len(rows) <= 2 * LARGE.representatives:
             return prices
-        kept = representatives(self.pool, _SAMPLE)
+        kept = representatives(self.pool, LARGE.representatives)
         sample = self.pool.restricted(kept, self.pool.budget)
         master = InteriorMaster(sample, self.run)
         master.add(sample.singles())
-        solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
+        solved = self._converge(sample, master, prices, LARGE.sample_width, late)
         if solved is None:
             return prices
         partners: Flags = kept > 0
@@ -153,7 +120,7 @@ class LargeRelaxation:
         """Return prices of which the estimate is best after jobs have shared what is above them."""
         least = np.inf
         best = prices
-        for _ in range(_BALANCED):
+        for _ in range(LARGE.balancings):
             found = climb(self.pool, prices, np.inf).best
             higher, estimate = self._estimate(self.pool, prices, found)
             if estimate < least:
@@ -184,27 +151,27 @@ class LargeRelaxation:
         """
         jobs = float(pool.multiplicity.sum())
         centre = prices
-        climbed = climb(pool, prices, -_NEAR)
+        climbed = climb(pool, prices, -LARGE.near)
         master.add(climbed.groups)
         safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
-        for _ in range(_ROUNDS):
+        for _ in range(LARGE.rounds):
             if self.run.elapsed() > late:
                 break
             solved = master.solve(centre, width * self.weights)
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
-            climbed = climb(pool, prices, _ABOVE)
+            climbed = climb(pool, prices, LARGE.above)
             higher, estimate = self._estimate(pool, prices, climbed.best)
             if estimate < least:
                 safe = higher
                 least = estimate
             new = master.add(climbed.groups)
-            if outside > _OUTSIDE * jobs:
+            if outside > LARGE.outside * jobs:
                 centre = prices
             elif not new or estimate - value <= close * abs(value):
                 return prices, value
-            master.keep(prices, _MOST * len(pool.multiplicity))
+            master.keep(prices, LARGE.columns_of_row * len(pool.multiplicity))
         return safe, value
 
     def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
@@ -253,7 +220,7 @@ def _divided(place: Vector, jobs: Indices, size: float) -> list[Indices]:
         some = some[np.argsort(place[some, widest], kind="stable")]
         apart = np.diff(place[some, widest])
         cut = int(apart.argmax()) + 1
-        if apart.max() <= _APART * apart.sum():
+        if apart.max() <= LARGE.wide_gap * apart.sum():
             cut = len(some) // 2
         waiting += [some[:cut], some[cut:]]
     return parts

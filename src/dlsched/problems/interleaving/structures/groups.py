@@ -36,6 +36,8 @@ REDUCED_ERROR = 2.0**-40
 To the error of the efficiency, up to 8 prices and a GPU price are subtracted, each with a rounding
 error of 2**-52 of a partial sum that is at most 9 times the largest of them.
 """
+LEAST_GAIN = 1e-12
+"""Smaller gains of efficiency may be rounding."""
 _CHUNK = 1 << 18
 """Groups whose efficiencies are computed at once; more would take much memory."""
 _AT_ONCE = 1 << 16
