@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.check import efficiency
@@ -46,37 +45,30 @@ def build(instance: Instance) -> Any:
             f"the model of {instance.name} would have {count} groups, the most is {MOST_GROUPS}; "
             f"use aggregated if many jobs are alike, else column_generation"
         )
-    ids = [job.id for job in instance.jobs]
-    groups: dict[tuple[str, ...], int] = {}
-    worth: list[float] = []
-    stages = stage_array(instance)
-    for gpus, members in job_groups(instance):
-        groups |= {tuple(ids[j] for j in row): gpus for row in members.tolist()}
-        worth += (efficiencies(stages, members) * instance.weight(gpus)).tolist()
-    exact = [_worth(instance, *entry) for entry in groups.items()] if count <= _MOST_EXACT else []
-
-    values = list(map(float, exact)) or worth
+    groups = _groups(instance)
+    exact = [_worth(instance, group) for group in groups] if count <= _MOST_EXACT else []
+    worth = [float(value) for value in exact] or [group.worth for group in groups]
 
     m = pyo.ConcreteModel(instance.name)
-    m.JOBS = pyo.Set(initialize=ids)
-    m.GROUPS = pyo.Set(initialize=range(len(groups)))
-    m.MEMBERS = tuple(groups)
+    m.JOBS = pyo.Set(initialize=[job.id for job in instance.jobs])
+    m.GROUPS = pyo.Set(initialize=range(count))
+    m.MEMBERS = tuple(group.jobs for group in groups)
     m.x = pyo.Var(m.GROUPS, domain=pyo.Binary)
     m.efficiency = pyo.Objective(
-        expr=pyo.quicksum(value * m.x[i] for i, value in enumerate(values)), sense=pyo.maximize
+        expr=pyo.quicksum(worth[i] * m.x[i] for i in m.GROUPS), sense=pyo.maximize
     )
     # All values are multiples of this, so bounds may be rounded to one; 0 if there is none.
     step = granularity(exact)
     m.GRANULARITY = {"efficiency": step if step > _LEAST_GRANULARITY else 0}
 
-    holding: dict[str, list[int]] = {job: [] for job in ids}
-    for i, group in enumerate(groups):
-        for job in group:
-            holding[job].append(i)
+    with_job: dict[str, list[int]] = {job: [] for job in m.JOBS}
+    for i, members in enumerate(m.MEMBERS):
+        for job in members:
+            with_job[job].append(i)
     m.partition = pyo.Constraint(
-        m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[i] for i in holding[j]) == 1
+        m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[i] for i in with_job[j]) == 1
     )
-    used = pyo.quicksum(needed * m.x[i] for i, needed in enumerate(groups.values()))
+    used = pyo.quicksum(groups[i].gpus * m.x[i] for i in m.GROUPS)
     limited = instance.gpu_budget is not None and groups
     m.budget = pyo.Constraint(
         expr=used <= instance.gpu_budget if limited else pyo.Constraint.Feasible
@@ -84,10 +76,27 @@ def build(instance: Instance) -> Any:
     return m
 
 
-def _worth(instance: Instance, group: Iterable[str], gpus: int) -> Fraction:
+class _Group(NamedTuple):
+    jobs: tuple[str, ...]
+    gpus: int
+    worth: float
+
+
+def _groups(instance: Instance) -> list[_Group]:
+    """Return every allowed group, with its worth in doubles."""
+    stages = stage_array(instance)
+    groups = []
+    for gpus, rows in job_groups(instance):
+        worth = efficiencies(stages, rows) * instance.weight(gpus)
+        for members, value in zip(rows.tolist(), worth.tolist(), strict=True):
+            groups.append(_Group(tuple(instance.jobs[j].id for j in members), gpus, value))
+    return groups
+
+
+def _worth(instance: Instance, group: _Group) -> Fraction:
     """Return a group's exact worth."""
-    stages = instance.stages_of(group)
-    return efficiency(stages, best_offsets(stages)) * instance.weight(gpus)
+    stages = instance.stages_of(group.jobs)
+    return efficiency(stages, best_offsets(stages)) * instance.weight(group.gpus)
 
 
 def read(instance: Instance, m: Any) -> Solution:
