@@ -25,7 +25,7 @@ from decompose_windows import windows
 from figures import arguments, write
 
 import dlsched
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.proofs import prove as proving
@@ -179,7 +179,7 @@ def sources() -> Iterator[Source]:
     )
     yield Source(
         "pricing of interleaving, `column_generation`, interleaving-96-distinct",
-        *(Pool, "price", 1, 96),
+        *(GroupPool, "price", 1, 96),
         lambda: dlsched.solve("interleaving-96-distinct", "column_generation", time_limit=30),
     )
     yield Source(

@@ -137,7 +137,7 @@ def clustered() -> Iterator[str]:
     PROBLEM.methods["column_generation"].load()
     for noise, seed in CLUSTERED:
         instance = dlsched.generate("interleaving", seed, jobs=1000, noise=noise)
-        pool = group_columns.Pool(instance)
+        pool = group_columns.GroupPool(instance)
         groups = improve(instance, consecutive_groups(instance), 20, Run())
         run = ProcessorRun(time_limit=CLUSTERED_LIMIT)
         run.began = time.process_time()
@@ -169,7 +169,7 @@ def small() -> Iterator[str]:
             seconds, values = [], []
             for many in (NEVER, 1):
                 began = time.process_time()
-                pool = group_columns.Pool(instance)
+                pool = group_columns.GroupPool(instance)
                 search = group_columns.GroupSearch(pool, Run(), Tunables(many_profiles=many))
                 search.incumbent.offer(_greedy(pool, instance))
                 search.solve_relaxation(share=1.0)
@@ -179,7 +179,7 @@ def small() -> Iterator[str]:
             yield f"| {jobs} | {seed} | {seconds[0]:.2f} | {seconds[1]:.2f} | {differ:.1e} |"
 
 
-def _greedy(pool: group_columns.Pool, instance: Instance) -> group_columns.Groups:
+def _greedy(pool: group_columns.GroupPool, instance: Instance) -> group_columns.Groups:
     size = len(instance.resources)
     jobs = range(len(instance.jobs))
     return pool.groups_of_jobs([jobs[i : i + size] for i in range(0, len(jobs), size)])

@@ -16,7 +16,7 @@ from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.heuristics.matching import SCALE
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.programs import exact_pass
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.programs.exact_pass import (
     full_efficiency,
@@ -39,7 +39,7 @@ HUGE = [1e30, -1e30, 1e15, 5e-324, 0.0]
 EVERYTHING = Query(0.0, 100_000, 100_000)
 
 
-def prices_of(pool: Pool, seed: int) -> Prices:
+def prices_of(pool: GroupPool, seed: int) -> Prices:
     """Draw prices near those at which some groups are above and some below."""
     rng = np.random.default_rng(seed)
     weight = pool.class_weights[pool.class_of]
@@ -51,7 +51,7 @@ def prices_of(pool: Pool, seed: int) -> Prices:
 def test_prices_of_any_size_give_a_bound(instance: Instance, numbers: list[float]) -> None:
     """Any prices, up to 1e30, bound the optimum, and at most by full efficiency."""
     if instance.jobs:
-        pool = Pool(instance)
+        pool = GroupPool(instance)
         gpu = 0.0 if pool.budget is None else abs(numbers[-1])
         prices = Prices(np.array(numbers[: len(pool.profiles)]), gpu)
         priced = pool.price(prices, Query(-np.inf, 1, 1), Run())
@@ -79,7 +79,7 @@ def test_a_bound_holds_wherever_a_pass_is_stopped(
     """No group exceeds the prices that it proves, and they bound brute force's optimum."""
     if not instance.jobs:
         return
-    listed, pool = Pool(instance, listed=True), Pool(instance)
+    listed, pool = GroupPool(instance, listed=True), GroupPool(instance)
     known, none = full_efficiency(pool), np.zeros(len(pool.classes))
     optimum = oracles.interleaving(instance)[0]
     for part, more in ((looks, 0), (looks // 2, 1)):
@@ -98,7 +98,7 @@ def test_raised_prices_are_exceeded_by_no_group(instance: Instance, seed: int) -
     """They are nowhere lower; a pass at them finds no group, and they bound the optimum."""
     if not instance.jobs:
         return
-    pool, listed = Pool(instance), Pool(instance, listed=True)
+    pool, listed = GroupPool(instance), GroupPool(instance, listed=True)
     prices = prices_of(pool, seed)
     priced = pool.price(prices, EVERYTHING, Run())
     assert priced is not None and listed.listed is not None
@@ -118,7 +118,7 @@ def test_bounds_of_the_large_relaxation_are_above_the_optimum(instance: Instance
     """Every bound is at least brute force's optimum, and the last one is near the smoothed one."""
     if not instance.jobs:
         return
-    pool, optimum = Pool(instance), oracles.interleaving(instance)[0]
+    pool, optimum = GroupPool(instance), oracles.interleaving(instance)[0]
     groups = pool.groups_of_jobs(initial_groups(instance, Run()))
     found = [pool.bound(*at) for at in LargeRelaxation(pool, Run(), groups).bounds(np.inf)]
     smoothed = dlsched.solve(instance, "lagrangian").certified[0].value

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.kernels import local_search, pricing
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.structures.groups import offsets_by_size, padded
 from dlsched.problems.interleaving.structures.tables import Profiles, Query, growth_tables
@@ -34,7 +34,7 @@ def priced_class(instance: Instance, seed: int) -> Profiles:
     rng = np.random.default_rng(seed)
     n = len(instance.jobs)
     apart = np.triu(rng.random((n, n)) < 0.2 * (seed % 3), 1)
-    pool = Pool(instance, apart=apart | apart.T if seed % 3 else None)
+    pool = GroupPool(instance, apart=apart | apart.T if seed % 3 else None)
     weights = pool.class_weights[pool.class_of]
     gpu = 0.0 if pool.budget is None else float(rng.uniform(0, 0.2))
     return pool.classes[0].at(Prices(weights * rng.uniform(-0.1, 0.4, len(weights)), gpu))

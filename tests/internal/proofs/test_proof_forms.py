@@ -19,7 +19,7 @@ from scipy import sparse
 import dlsched
 from dlsched import Run, Termination, library, registry
 from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.sensitivity.programs.form_columns import columns_of
 from dlsched.proofs.available import Forms
 from dlsched.proofs.document import read_proof
@@ -92,7 +92,7 @@ def test_groups_stay_whatever_reduced_values_are_stated(highest: int) -> None:
     """Reduced values far above the groups' leave out no group, and prove no worse grouping."""
     instance = dlsched.generate("interleaving", seed=3, jobs=8)
     worse = dlsched.solve(instance, "muri_worst_order").objective
-    pool = Pool(instance)
+    pool = GroupPool(instance)
     stated = {"prices": [0] * len(pool.profiles), "gpu": 0, "bits": 0}
     with pytest.raises((Unproved, ValueError)):
         highs = {"highest": [highest] * len(pool.classes)}

@@ -1,4 +1,4 @@
-"""Exact methods for interleaving."""
+"""Exact methods for interleaving, and the bound that they prove."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, 
 from dlsched.problems.interleaving.heuristics import consecutive_groups, initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups
 from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.problems.interleaving.structures.group_counts import (
@@ -142,11 +142,11 @@ def search_groups(
     listed: bool = False,
     apart: Flags | None = None,
 ) -> Claim:
-    """Solve as `aggregated` or `column_generation` does; `listed` and `apart` are as in `Pool`."""
+    """Solve as `aggregated` or `column_generation`; `listed` and `apart` are as in `GroupPool`."""
     if not instance.jobs:
         return nothing_to_do(solution_of(instance, []), "there are no jobs")
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
-    pool = Pool(instance, listed, apart)
+    pool = GroupPool(instance, listed, apart)
     search = GroupSearch(pool, run, tunables)
 
     def first() -> Iterator[Groups]:
@@ -162,3 +162,23 @@ def search_groups(
     run.announce(Stage.SEARCHING, "groups as columns")
     search.solve()
     return search.claim()
+
+
+@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES)
+def lagrangian(instance: Instance, run: Run) -> Claim:
+    """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
+    return bound_groups(instance, run, listed=count_multisets(instance) <= MOST_MULTISETS)
+
+
+def bound_groups(
+    instance: Instance, run: Run, listed: bool = False, apart: Flags | None = None
+) -> Claim:
+    """Return the bound of `lagrangian`; `listed` and `apart` are as in `GroupPool`."""
+    bounds = [Bound(0, "certified", "there are no jobs")]
+    if instance.jobs:
+        pool = GroupPool(instance, listed, apart)
+        search = GroupSearch(pool, run)
+        search.incumbent.offer(pool.groups_of_jobs(initial_groups(instance, run)))
+        search.solve_relaxation(share=1.0)
+        bounds = search.bounds()
+    return Claim(status=Status.NO_SOLUTION, bounds=[bounds])

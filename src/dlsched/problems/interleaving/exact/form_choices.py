@@ -12,7 +12,7 @@ import numpy as np
 from dlsched.problems.interleaving.definition.check import evaluate
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.exact.group_columns import GroupSearch
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
@@ -45,7 +45,7 @@ def _prices(
     instance: Instance, solution: Solution, target: Fraction, run: Run
 ) -> dict[str, Any] | None:
     """Return the prices of the relaxation; None if a limit struck."""
-    pool = Pool(instance)
+    pool = GroupPool(instance)
     search = GroupSearch(pool, run)
     search.incumbent.offer(search.own(solution))
     search.solve_relaxation(1.0)
@@ -70,7 +70,7 @@ def _prices(
     }
 
 
-def _rounding(pool: Pool, part: ProfileClass, prices: Prices) -> Fraction:
+def _rounding(pool: GroupPool, part: ProfileClass, prices: Prices) -> Fraction:
     """Return how far a reduced value in units may be above the one that the search has.
 
     Prices were rounded by half a unit; the form rounds what a group is worth up to a unit.

@@ -1,7 +1,7 @@
 """Column generation: the relaxation with exact pricing, then the groups that can still matter.
 
-The relaxation's prices give a bound on every grouping (`Pool.bound`), and with it a test: if no
-group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
+The relaxation's prices give a bound on every grouping (`GroupPool.bound`), and with it a test: if
+no group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
 bound minus (h - r). So groups further below h than the gap are in no better grouping, and the
 integer program over the others finds the optimum. With many distinct jobs the relaxation is that
 of `large_relaxation`.
@@ -9,6 +9,7 @@ of `large_relaxation`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from dlsched.problems.interleaving.definition.schema import Solution
 from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import GroupMaster, best_choice
@@ -47,7 +48,7 @@ class GroupSearch:
     The value of a grouping with jobs that must not share is below 0.
     """
 
-    def __init__(self, pool: Pool, run: Run, tunables: Tunables = TUNABLES) -> None:
+    def __init__(self, pool: GroupPool, run: Run, tunables: Tunables = TUNABLES) -> None:
         self.pool = pool
         self.run = run
         self.tunables = tunables
@@ -245,33 +246,31 @@ class GroupSearch:
         """Return the incumbent with what is proved of it."""
         if self.value < 0:
             return self._without_grouping()
-        bounds = self.bounds()
-        status = Status.FEASIBLE
-        reason = ""
-        termination = self.run.stop_reason()
-        if self.done():
-            status = Status.OPTIMAL
-            termination = None
-            # Sums of doubles: the exact value may be larger by this.
-            pool = self.pool
-            off = GAMMA_ERROR * float(pool.class_weights[pool.class_of] @ pool.multiplicity)
-            if self.proved:
-                solved = max(self.solved, self.value) + off
-                bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
-            elif self.gap <= CLOSE * abs(self.value):
-                bounds.append(Bound(self.value + off, "claimed", "prices, to nine digits"))
-        elif not termination:
-            termination = Termination.ITERATION_LIMIT
-            reason = "no progress in `rounds` rounds of neighbourhood search"
+        done = self.done()
+        stopped = self.run.stop_reason()
+        idle = not done and not stopped
         return Claim(
             solution=self.solution(),
-            status=status,
-            termination=termination,
-            reason=reason,
+            status=Status.OPTIMAL if done else Status.FEASIBLE,
+            termination=None if done else stopped or Termination.ITERATION_LIMIT,
+            reason="no progress in `rounds` rounds of neighbourhood search" if idle else "",
             objective=[self.value],
-            bounds=[bounds],
+            bounds=[[*self.bounds(), *self.claimed_bounds()]],
             start=self.incumbent.start,
         )
+
+    def claimed_bounds(self) -> Iterator[Bound]:
+        """Yield what the integer program or the prices claim, if the optimum is claimed.
+
+        The values are sums of doubles: the exact ones may be larger by the error of their gammas.
+        """
+        weights = self.pool.class_weights[self.pool.class_of]
+        error = GAMMA_ERROR * float(weights @ self.pool.multiplicity)
+        if self.proved:
+            solved = max(self.solved, self.value) + error
+            yield Bound(solved, "claimed", "highs on the groups within the gap")
+        elif self.gap <= CLOSE * abs(self.value):
+            yield Bound(self.value + error, "claimed", "prices, to nine digits")
 
     def _without_grouping(self) -> Claim:
         """Return that no grouping is allowed, if that is proved: each would be worth 0 or more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import best_choice
 from dlsched.problems.interleaving.programs.tunables import Tunables
@@ -16,7 +16,7 @@ from dlsched.run import Run
 class Neighbourhood:
     """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
-    def __init__(self, pool: Pool, prices: Prices, run: Run, tunables: Tunables) -> None:
+    def __init__(self, pool: GroupPool, prices: Prices, run: Run, tunables: Tunables) -> None:
         self.pool = pool
         self.prices = prices
         self.run = run

@@ -24,8 +24,8 @@ from dlsched.problems.interleaving.structures.groups import (
 )
 from dlsched.run import Run
 
-Group = tuple[int, ...]
-Pair = tuple[Group, Group]
+Members = tuple[int, ...]
+Pair = tuple[Members, Members]
 
 
 class Rounds:
@@ -47,7 +47,7 @@ class Rounds:
         self.rounds = (self.largest - 1).bit_length()
         """ceil(log2 of the largest group)."""
         self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
-        self.groups: dict[int, list[Group]] = {
+        self.groups: dict[int, list[Members]] = {
             gpus: [(j,) for j in jobs] for gpus, jobs in instance.classes.items()
         }
 
@@ -59,7 +59,7 @@ class Rounds:
             return 0
         return max(0, sum(gpus * len(groups) for gpus, groups in self.groups.items()) - budget)
 
-    def gamma(self, groups: Sequence[Group]) -> Vector:
+    def gamma(self, groups: Sequence[Members]) -> Vector:
         """Return the groups' efficiencies."""
         return padded_efficiencies(self.stages, padded(groups, self.largest))
 
@@ -69,7 +69,7 @@ class Rounds:
         Where many groups are interchangeable, their types are matched.
         """
         groups = self.groups[gpus]
-        types: dict[tuple[int, ...], list[Group]] = {}
+        types: dict[tuple[int, ...], list[Members]] = {}
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * MATCHING.alike > len(groups):
@@ -86,7 +86,7 @@ class Rounds:
             for _ in range(often[a, b])
         ]
 
-    def _weights(self, groups: Sequence[Group], alike: bool = False) -> Vector:
+    def _weights(self, groups: Sequence[Members], alike: bool = False) -> Vector:
         """Return gamma of every union of two groups; `NO_EDGE` where the union is too large.
 
         With `alike`, the diagonal is the union of a group and another with the same profiles.
@@ -215,14 +215,14 @@ class Rounds:
             unassigned = np.delete(unassigned, rows).tolist()
         self.groups[gpus] = kept
 
-    def all(self) -> list[Group]:
+    def all(self) -> list[Members]:
         """Return the groups of all classes."""
         return [group for groups in self.groups.values() for group in groups]
 
 
 def improve(
-    instance: Instance, groups: Sequence[Group], passes: int, run: Run, apart: Flags | None = None
-) -> list[Group]:
+    instance: Instance, groups: Sequence[Members], passes: int, run: Run, apart: Flags | None = None
+) -> list[Members]:
     """Return the groups after the local search of `exchange_pass`.
 
     Parameters
@@ -235,7 +235,7 @@ def improve(
     stages = stage_array(instance)
     jobs = Jobs(stages, *offsets_by_size(stages.shape[1], instance.group_limit), apart)
     uniform = instance.grouping == "uniform"
-    improved: list[Group] = []
+    improved: list[Members] = []
     for gpus in instance.classes:
         class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
         members = padded(class_groups, instance.group_limit)

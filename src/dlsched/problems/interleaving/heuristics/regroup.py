@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.heuristics.muri import Group
+from dlsched.problems.interleaving.heuristics.muri import Members
 from dlsched.problems.interleaving.heuristics.tunables import REGROUP
 from dlsched.problems.interleaving.kernels.local_search import Jobs, divide_pairs
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import (
     LEAST_GAIN,
@@ -40,7 +40,7 @@ class _Split(NamedTuple):
 
     gpus: int
     row: int
-    parts: tuple[Group, Group]
+    parts: tuple[Members, Members]
 
 
 class Grouping:
@@ -50,7 +50,7 @@ class Grouping:
     most of them empty. After a limit of the run nothing is divided any more.
     """
 
-    def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
+    def __init__(self, instance: Instance, groups: Sequence[Members], run: Run) -> None:
         self.instance = instance
         self.stages = stage_array(instance)
         sizes = offsets_by_size(self.stages.shape[1], instance.group_limit)
@@ -64,7 +64,7 @@ class Grouping:
                 rows += [()] * (len(jobs) - len(rows))
             self.members[gpus] = padded(rows, instance.group_limit)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[Members]:
         """Return the groups as positions of jobs."""
         return [group for members in self.members.values() for group in unpadded(members) if group]
 
@@ -184,7 +184,7 @@ def _divisions(size: int) -> Iterator[tuple[int, ...]]:
         yield from combinations(range(size), part)
 
 
-def few_groups(instance: Instance, run: Run) -> list[Group] | None:
+def few_groups(instance: Instance, run: Run) -> list[Members] | None:
     """Return groups by an integer program over all multisets of profiles; None if it has none.
 
     There is none, either, where the numbers of GPUs are too far apart for a solver.
@@ -192,7 +192,7 @@ def few_groups(instance: Instance, run: Run) -> list[Group] | None:
     unit = math.gcd(*instance.classes)
     if not instance.jobs or max(instance.classes) // unit > _LARGEST_GPUS:
         return None
-    pool = Pool(instance)
+    pool = GroupPool(instance)
     groups = pool.enumeration()
     pool.class_gpus //= unit
     if pool.budget is not None:

@@ -46,7 +46,7 @@ class Jobs:
 
 @cython.final
 @cython.cclass
-class Groups:
+class ClassGroups:
     """The groups of a class, and the two of them that are looked at.
 
     Attributes
@@ -107,7 +107,7 @@ def exchange_pass(jobs: Jobs, members, sizes, uniform, changed, number) -> cytho
     bool
         Whether one helped.
     """
-    groups = Groups(jobs, members, sizes, uniform, changed, number)
+    groups = ClassGroups(jobs, members, sizes, uniform, changed, number)
     improved: cython.bint = False
     with cython.nogil:
         weigh(groups)
@@ -146,7 +146,7 @@ def divide_pairs(
     bool
         Whether a division helped; if not, none does.
     """
-    groups = Groups(jobs, members, sizes, uniform, changed, number)
+    groups = ClassGroups(jobs, members, sizes, uniform, changed, number)
     count = groups.worth.shape[0]
     improved: cython.bint = False
     with cython.nogil:
@@ -212,7 +212,7 @@ def gamma(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def weigh(groups: Groups) -> cython.void:
+def weigh(groups: ClassGroups) -> cython.void:
     """Compute what every group is worth."""
     for g in range(groups.worth.shape[0]):
         if groups.sizes[g] > 0:
@@ -223,7 +223,7 @@ def weigh(groups: Groups) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def look(
-    groups: Groups, number: cython.longlong, g: cython.Py_ssize_t, h: cython.Py_ssize_t
+    groups: ClassGroups, number: cython.longlong, g: cython.Py_ssize_t, h: cython.Py_ssize_t
 ) -> cython.longlong:
     """Return when a pass looks at two groups, the first before the second: pairs in their order."""
     count = groups.worth.shape[0]
@@ -233,7 +233,7 @@ def look(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def due(groups: Groups, g: cython.Py_ssize_t, h: cython.Py_ssize_t) -> cython.bint:
+def due(groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t) -> cython.bint:
     """Return whether one of two groups changed since they were looked at in the pass before."""
     last = look(groups, groups.number - 1, g, h)
     return groups.changed[g] >= last or groups.changed[h] >= last
@@ -242,7 +242,7 @@ def due(groups: Groups, g: cython.Py_ssize_t, h: cython.Py_ssize_t) -> cython.bi
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def put(groups: Groups, part: cython.Py_ssize_t, g: cython.Py_ssize_t) -> cython.void:
+def put(groups: ClassGroups, part: cython.Py_ssize_t, g: cython.Py_ssize_t) -> cython.void:
     """Let a group be what it is in the trial."""
     size = groups.trial_sizes[part]
     groups.sizes[g] = size
@@ -255,7 +255,7 @@ def put(groups: Groups, part: cython.Py_ssize_t, g: cython.Py_ssize_t) -> cython
 @cython.nogil
 @cython.exceptval(check=False)
 def exchanged(
-    groups: Groups,
+    groups: ClassGroups,
     g: cython.Py_ssize_t,
     h: cython.Py_ssize_t,
     i: cython.longlong,
@@ -286,7 +286,7 @@ def exchanged(
 @cython.nogil
 @cython.exceptval(check=False)
 def possible(
-    groups: Groups,
+    groups: ClassGroups,
     g: cython.Py_ssize_t,
     h: cython.Py_ssize_t,
     i: cython.longlong,
@@ -305,7 +305,7 @@ def possible(
 @cython.nogil
 @cython.exceptval(check=False)
 def best_exchange(
-    groups: Groups, g: cython.Py_ssize_t, h: cython.Py_ssize_t
+    groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t
 ) -> tuple[cython.longlong, cython.longlong]:
     """Return the places of the swap or move of two groups that helps most; -1, -1 if none does.
 
@@ -356,7 +356,7 @@ def near(mask: cython.longlong, first: cython.longlong, total: cython.longlong) 
 @cython.nogil
 @cython.exceptval(check=False)
 def allowed(
-    groups: Groups,
+    groups: ClassGroups,
     mask: cython.longlong,
     first: cython.longlong,
     total: cython.longlong,
@@ -373,7 +373,7 @@ def allowed(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def divide(groups: Groups, total: cython.longlong, mask: cython.longlong) -> cython.void:
+def divide(groups: ClassGroups, total: cython.longlong, mask: cython.longlong) -> cython.void:
     """Divide the joined jobs into two parts by the bits of a mask, and bound the efficiencies.
 
     An iteration takes at least as long as the stages of each job, and those on each resource.
@@ -403,7 +403,7 @@ def divide(groups: Groups, total: cython.longlong, mask: cython.longlong) -> cyt
 @cython.nogil
 @cython.exceptval(check=False)
 def best_division(
-    groups: Groups, g: cython.Py_ssize_t, h: cython.Py_ssize_t, price: cython.double
+    groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t, price: cython.double
 ) -> cython.longlong:
     """Return the mask of the best division of two groups' jobs, which are joined; -1 if none helps.
 

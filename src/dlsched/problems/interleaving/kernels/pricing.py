@@ -85,7 +85,7 @@ class Class:
 
 @cython.final
 @cython.cclass
-class Group:
+class Partial:
     """The group on the way; and, by their number, what the first of its jobs are together.
 
     Attributes
@@ -227,7 +227,7 @@ def price_class(
         reduced value; one at or below the threshold may be missing.
     """
     part = Class(tables, profiles)
-    group = Group(part.largest, part.k)
+    group = Partial(part.largest, part.k)
     found = Found(query, members, values, _SAFETY * part.scale)
     with cython.nogil:
         for first in range(begin, end):
@@ -275,7 +275,7 @@ def price_pairs(
         Number of groups found; those beyond the capacity are counted, the best of them stored.
     """
     part = Class(tables, profiles)
-    group = Group(part.largest, part.k)
+    group = Partial(part.largest, part.k)
     floor = threshold - _SAFETY * (part.scale + abs(threshold))
     pairs = Pairs(moved, threshold, floor, found, members, values, share)
     with cython.nogil:
@@ -322,7 +322,7 @@ def step_of(part: Class, time: cython.double) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def copies_of(group: Group, p: cython.Py_ssize_t) -> cython.longlong:
+def copies_of(group: Partial, p: cython.Py_ssize_t) -> cython.longlong:
     """Return the number of jobs of a profile in the group."""
     copies: cython.longlong = 0
     for i in range(group.depth):
@@ -334,7 +334,7 @@ def copies_of(group: Group, p: cython.Py_ssize_t) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def apart_from(part: Class, group: Group, p: cython.Py_ssize_t) -> cython.bint:
+def apart_from(part: Class, group: Partial, p: cython.Py_ssize_t) -> cython.bint:
     """Return whether a profile must not share with one that is in the group."""
     if part.limited:
         for i in range(group.depth):
@@ -346,7 +346,7 @@ def apart_from(part: Class, group: Group, p: cython.Py_ssize_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def begin_with(part: Class, group: Group, first: cython.Py_ssize_t) -> cython.void:
+def begin_with(part: Class, group: Partial, first: cython.Py_ssize_t) -> cython.void:
     """Let the group be one job. It stays at offset 0: a cyclic shift changes nothing."""
     time: cython.double = 0.0
     for i in range(part.largest):
@@ -376,7 +376,7 @@ def growth_bound(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def search_from(part: Class, group: Group, found: Found, first: cython.Py_ssize_t) -> cython.void:
+def search_from(part: Class, group: Partial, found: Found, first: cython.Py_ssize_t) -> cython.void:
     """Search the groups with one first profile; the end is early if a list is not complete."""
     begin_with(part, group, first)
     grown: cython.bint = True
@@ -395,7 +395,7 @@ def search_from(part: Class, group: Group, found: Found, first: cython.Py_ssize_
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def look_at(part: Class, group: Group, found: Found) -> cython.bint:
+def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
     """Store the group if it is good enough; return whether jobs are to be added one by one."""
     depth = group.depth
     time: cython.double = 0.0
@@ -421,7 +421,7 @@ def look_at(part: Class, group: Group, found: Found) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def add_last(
-    part: Class, group: Group, found: Found, time: cython.double, value: cython.double
+    part: Class, group: Partial, found: Found, time: cython.double, value: cython.double
 ) -> cython.void:
     """Add each profile as the last job, which needs no bookkeeping; most of the time goes here."""
     depth, k = group.depth, part.k
@@ -454,7 +454,7 @@ def add_last(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def add_next(part: Class, group: Group, found: Found) -> cython.bint:
+def add_next(part: Class, group: Partial, found: Found) -> cython.bint:
     """Add the next profile, at an offset, whose value or growth bound is large enough, if any."""
     depth = group.depth
     p: cython.Py_ssize_t = group.chosen[depth]
@@ -482,7 +482,7 @@ def add_next(part: Class, group: Group, found: Found) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def worth_adding(
-    part: Class, group: Group, found: Found, p: cython.Py_ssize_t, same: cython.bint
+    part: Class, group: Partial, found: Found, p: cython.Py_ssize_t, same: cython.bint
 ) -> cython.bint:
     """Return whether a job of a profile may be added, by what it and further ones add at most."""
     depth = group.depth
@@ -502,7 +502,7 @@ def worth_adding(
 @cython.nogil
 @cython.exceptval(check=False)
 def fits(
-    part: Class, group: Group, found: Found, p: cython.Py_ssize_t, o: cython.Py_ssize_t
+    part: Class, group: Partial, found: Found, p: cython.Py_ssize_t, o: cython.Py_ssize_t
 ) -> cython.bint:
     """Compute the longest stages with a profile at an offset; return whether that may be enough."""
     depth = group.depth
@@ -523,7 +523,7 @@ def fits(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def offer(group: Group, found: Found, value: cython.double) -> cython.void:
+def offer(group: Partial, found: Found, value: cython.double) -> cython.void:
     """Take note of a group's value; store it, if that is above the limit, and raise the limit."""
     found.best = max(found.best, value)
     if value > found.limit:
@@ -536,7 +536,7 @@ def offer(group: Group, found: Found, value: cython.double) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def store(group: Group, found: Found, value: cython.double) -> cython.void:
+def store(group: Partial, found: Found, value: cython.double) -> cython.void:
     """Store a group among the best of its first profile.
 
     Several arrangements of one group may be met; with a small quota only the best of them stays.
@@ -579,7 +579,7 @@ def least(found: Found) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def record(
-    group: Group, pairs: Pairs, size: cython.Py_ssize_t, value: cython.double
+    group: Partial, pairs: Pairs, size: cython.Py_ssize_t, value: cython.double
 ) -> cython.void:
     """Record the group of the first jobs; beyond the capacity it replaces one of less value."""
     for i in range(size):
@@ -598,7 +598,7 @@ def record(
 @cython.nogil
 @cython.exceptval(check=False)
 def add_second(
-    part: Class, group: Group, pairs: Pairs, second: cython.Py_ssize_t, shift: cython.Py_ssize_t
+    part: Class, group: Partial, pairs: Pairs, second: cython.Py_ssize_t, shift: cython.Py_ssize_t
 ) -> cython.void:
     """Let the group be the first job and another one at an offset; record it if it is good."""
     time: cython.double = 0.0
@@ -625,7 +625,7 @@ def more_than(part: Class, add: cython.double, missing: cython.longlong) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def complete(part: Class, group: Group, pairs: Pairs, last: cython.Py_ssize_t) -> cython.void:
+def complete(part: Class, group: Partial, pairs: Pairs, last: cython.Py_ssize_t) -> cython.void:
     """Record the groups above the threshold with up to two more jobs, from the last profile on."""
     depth = group.depth
     time = group.times[depth]
@@ -646,7 +646,7 @@ def complete(part: Class, group: Group, pairs: Pairs, last: cython.Py_ssize_t) -
 @cython.nogil
 @cython.exceptval(check=False)
 def times_with(
-    part: Class, group: Group, pairs: Pairs, o: cython.Py_ssize_t, begin: cython.Py_ssize_t
+    part: Class, group: Partial, pairs: Pairs, o: cython.Py_ssize_t, begin: cython.Py_ssize_t
 ) -> cython.void:
     """Compute the iteration time with each profile from a position on, at one offset."""
     p: cython.Py_ssize_t
@@ -664,7 +664,7 @@ def times_with(
 @cython.exceptval(check=False)
 def list_at(
     part: Class,
-    group: Group,
+    group: Partial,
     pairs: Pairs,
     o: cython.Py_ssize_t,
     begin: cython.Py_ssize_t,
@@ -700,7 +700,7 @@ def list_at(
 @cython.nogil
 @cython.exceptval(check=False)
 def join(
-    part: Class, group: Group, pairs: Pairs, o: cython.Py_ssize_t, q: cython.Py_ssize_t
+    part: Class, group: Partial, pairs: Pairs, o: cython.Py_ssize_t, q: cython.Py_ssize_t
 ) -> cython.void:
     """Record the groups above the threshold that a pair of two lists completes."""
     depth = group.depth
@@ -748,7 +748,7 @@ def promising(
 @cython.exceptval(check=False)
 def close(
     part: Class,
-    group: Group,
+    group: Partial,
     pairs: Pairs,
     o: cython.Py_ssize_t,
     p: cython.Py_ssize_t,

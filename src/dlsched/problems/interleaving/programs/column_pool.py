@@ -36,7 +36,7 @@ from dlsched.problems.interleaving.structures.tables import Profiles, Query, gro
 from dlsched.run import Run
 
 
-class Pool:
+class GroupPool:
     """The instance's classes of profiles, and the exact search for groups by price.
 
     Parameters
@@ -224,7 +224,7 @@ class Pool:
         classes = np.full(stored, c, dtype=np.int64)
         return Priced(Groups(rows, worth, classes), np.array(highest), complete)
 
-    def restricted(self, multiplicity: Indices, budget: int | None) -> Pool:
+    def restricted(self, multiplicity: Indices, budget: int | None) -> GroupPool:
         """Return the pool of other numbers of jobs of each profile, and another budget.
 
         It searches: to list all groups would take longer.

@@ -103,7 +103,7 @@ class Groups:
     worth
         What each adds to the objective.
     class_of
-        Positions of their classes in `Pool.classes`.
+        Positions of their classes in `GroupPool.classes`.
     """
 
     members: Indices

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.kernels.pricing import price_pairs
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.programs.tunables import LARGE
@@ -51,7 +51,7 @@ class Pass(NamedTuple):
     complete: bool
 
 
-def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
+def search(pool: GroupPool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search all groups at some prices, until a limit of the run strikes.
 
     Parameters
@@ -93,7 +93,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
     return Pass(Groups.join(parts), share, searched, complete and bool(searched.all()))
 
 
-def _by_class(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
+def _by_class(pool: GroupPool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search as `search` does, by one job after the other: nothing is known if it is stopped."""
     least = min((above * weight for weight in pool.class_weights.tolist()), default=0.0)
     priced = pool.price(prices, Query(least, capacity, capacity), run)
@@ -104,13 +104,13 @@ def _by_class(pool: Pool, prices: Prices, above: float, capacity: int, run: Run)
     return Pass(priced.groups, share, np.ones(count, dtype=bool), priced.complete)
 
 
-def full_efficiency(pool: Pool) -> Prices:
+def full_efficiency(pool: GroupPool) -> Prices:
     """Return prices that no group exceeds: a group of s jobs has an efficiency of at most s / k."""
     k = len(pool.instance.resources)
     return without_rounding(pool, Prices(pool.class_weights[pool.class_of] / k, 0.0))
 
 
-def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
+def proved(pool: GroupPool, prices: Prices, found: Pass, before: Prices) -> Prices:
     """Return prices that no group exceeds, in exact arithmetic.
 
     Parameters
@@ -128,7 +128,7 @@ def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
     return Prices(rows, prices.gpu)
 
 
-def raised(pool: Pool, prices: Prices, groups: Groups, run: Run) -> Prices | None:
+def raised(pool: GroupPool, prices: Prices, groups: Groups, run: Run) -> Prices | None:
     """Return prices that no group exceeds, of least increase; None without a group or an optimum.
 
     The increase is the dual of a packing of the groups by their reduced values.
@@ -162,7 +162,7 @@ def raised(pool: Pool, prices: Prices, groups: Groups, run: Run) -> Prices | Non
     return without_rounding(pool, pool.without_excess(higher, highest))
 
 
-def without_rounding(pool: Pool, prices: Prices) -> Prices:
+def without_rounding(pool: GroupPool, prices: Prices) -> Prices:
     """Return prices that are higher by more than the rounding of reduced values and of prices."""
     error = np.array([2 * pool.rounding(part, prices) for part in pool.classes])
     return Prices(prices.rows + error[pool.class_of], prices.gpu)

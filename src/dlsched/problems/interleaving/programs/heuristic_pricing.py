@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Flags, Indices, Vector
@@ -27,7 +27,7 @@ class Climbed(NamedTuple):
 
 
 def climb(
-    pool: Pool,
+    pool: GroupPool,
     prices: Prices,
     above: float,
     partners: Flags | None = None,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import Vector
@@ -39,7 +39,7 @@ class Solved(NamedTuple):
 class InteriorMaster:
     """The columns, and the linear program over them within a box."""
 
-    def __init__(self, pool: Pool, run: Run) -> None:
+    def __init__(self, pool: GroupPool, run: Run) -> None:
         self.pool = pool
         self.run = run
         self.columns = pool.groups([])

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.exact_pass import (
     full_efficiency,
@@ -35,7 +35,7 @@ from dlsched.run import Run
 class LargeRelaxation:
     """Column generation with heuristic pricing, and the bounds of its exact passes."""
 
-    def __init__(self, pool: Pool, run: Run, incumbent: Groups) -> None:
+    def __init__(self, pool: GroupPool, run: Run, incumbent: Groups) -> None:
         self.pool = pool
         self.run = run
         self.incumbent = incumbent
@@ -132,7 +132,7 @@ class LargeRelaxation:
 
     def _converge(
         self,
-        pool: Pool,
+        pool: GroupPool,
         master: InteriorMaster,
         prices: Prices,
         width: float,
@@ -174,7 +174,7 @@ class LargeRelaxation:
             master.keep(prices, LARGE.columns_of_row * len(pool.multiplicity))
         return safe, value
 
-    def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
+    def _estimate(self, pool: GroupPool, prices: Prices, best: Vector) -> tuple[Prices, float]:
         """Return prices above those of all groups, if `best` is right, and their bound."""
         rows = prices.rows + np.maximum(best, 0.0) / pool.largest
         fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
@@ -182,7 +182,7 @@ class LargeRelaxation:
         return Prices(rows, prices.gpu), total
 
 
-def representatives(pool: Pool, most: int) -> Indices:
+def representatives(pool: GroupPool, most: int) -> Indices:
     """Return how many jobs each row stands for: itself and those near it; 0 for the others.
 
     The profiles of a class are divided in two along the number in which they differ most, until no

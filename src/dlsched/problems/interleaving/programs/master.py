@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.results.result import Status, Termination
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
+def matrix(pool: GroupPool, groups: Groups) -> sparse.csc_array:
     """Return the rows of the profiles and, if there is a budget, of the GPUs."""
     from scipy import sparse
 
@@ -38,7 +38,7 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
 class GroupMaster:
     """The linear relaxation; each solve starts from the last one's basis."""
 
-    def __init__(self, pool: Pool, run: Run) -> None:
+    def __init__(self, pool: GroupPool, run: Run) -> None:
         self.pool = pool
         self.known: set[bytes] = set()
         self.least_gain = -np.inf
@@ -74,7 +74,7 @@ class GroupMaster:
         return optimum, self.prices
 
 
-def choice_form(pool: Pool, groups: Groups) -> StandardForm:
+def choice_form(pool: GroupPool, groups: Groups) -> StandardForm:
     """Return the integer master over some groups."""
     lower = pool.multiplicity.astype(float)
     upper = lower
@@ -85,7 +85,7 @@ def choice_form(pool: Pool, groups: Groups) -> StandardForm:
     return StandardForm.of(matrix(pool, groups), lower, upper, most, groups.worth, sense="max")
 
 
-def counted_form(pool: Pool, groups: Groups) -> StandardForm:
+def counted_form(pool: GroupPool, groups: Groups) -> StandardForm:
     """Return the integer master with a column for the number of groups of each class, after theirs.
 
     The row of the GPUs is one of these numbers alone: with few of them it is a knapsack, whose cuts
@@ -116,7 +116,7 @@ def counted_form(pool: Pool, groups: Groups) -> StandardForm:
 
 
 def best_choice(
-    pool: Pool, groups: Groups, run: Run, start: Indices | None = None
+    pool: GroupPool, groups: Groups, run: Run, start: Indices | None = None
 ) -> tuple[Outcome, Indices | None]:
     """Solve the integer master over some groups.
 

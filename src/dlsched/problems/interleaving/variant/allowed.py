@@ -8,7 +8,6 @@ import numpy as np
 
 from dlsched.problems.interleaving import exact
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.exact.bounds import bound_groups
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES
 from dlsched.problems.interleaving.structures.groups import Flags
 from dlsched.problems.interleaving.variant.allow import Allow, may_share
@@ -28,7 +27,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Least Lagrangian bound over these groups, proved by an exact pricing pass."""
-    return bound_groups(instance, run, apart=pairs_apart(instance, allow))
+    return exact.bound_groups(instance, run, apart=pairs_apart(instance, allow))
 
 
 def pairs_apart(instance: Instance, allow: Allow) -> Flags:
