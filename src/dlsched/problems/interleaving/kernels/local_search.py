@@ -7,6 +7,10 @@ The two are one file of more than 300 lines, as both call, as C, what computes a
 import cython
 import numpy as np
 
+Real = cython.typedef(cython.double)
+Int = cython.typedef(cython.longlong)
+Index = cython.typedef(cython.Py_ssize_t)
+
 _INF = cython.declare(cython.double, float("inf"))
 _LEAST_GAIN = cython.declare(cython.double, 1e-12)
 _PENALTY = cython.declare(cython.double, 100.0)
@@ -68,7 +72,7 @@ class ClassGroups:
     sizes: cython.longlong[::1]
     uniform: cython.bint
     changed: cython.longlong[::1]
-    number: cython.longlong
+    number: Int
     worth: cython.double[::1]
     joined: cython.longlong[::1]
     trial: cython.longlong[:, ::1]
@@ -126,9 +130,7 @@ def exchange_pass(jobs: Jobs, members, sizes, uniform, changed, number) -> cytho
     return improved
 
 
-def divide_pairs(
-    jobs: Jobs, members, sizes, uniform, changed, number, price: cython.double
-) -> cython.bint:
+def divide_pairs(jobs: Jobs, members, sizes, uniform, changed, number, price: Real) -> cython.bint:
     """Divide the jobs of every two groups anew, once.
 
     With many jobs on many resources only divisions are tried that differ by an exchange of two
@@ -177,22 +179,20 @@ def divide_pairs(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def gamma(
-    jobs: Jobs, rows: cython.longlong[:, ::1], row: cython.Py_ssize_t, size: cython.longlong
-) -> cython.double:
+def gamma(jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int) -> Real:
     """Return a group's efficiency at its best offsets, less a penalty if jobs must not share."""
     k = jobs.stages.shape[1]
-    filled: cython.double = 0.0
+    filled: Real = 0.0
     for i in range(size):
         for j in range(k):
             filled += jobs.stages[rows[row, i], j]
-    least: cython.double = _INF
+    least: Real = _INF
     for a in range(jobs.arrangements[size]):
         time = 0.0
         for j in range(k):
-            longest: cython.double = 0.0
+            longest: Real = 0.0
             for i in range(size):
-                resource: cython.Py_ssize_t = jobs.offsets[size, a, i] + j
+                resource: Index = jobs.offsets[size, a, i] + j
                 if resource >= k:
                     resource -= k
                 longest = max(longest, jobs.stages[rows[row, i], resource])
@@ -222,9 +222,7 @@ def weigh(groups: ClassGroups) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def look(
-    groups: ClassGroups, number: cython.longlong, g: cython.Py_ssize_t, h: cython.Py_ssize_t
-) -> cython.longlong:
+def look(groups: ClassGroups, number: Int, g: Index, h: Index) -> Int:
     """Return when a pass looks at two groups, the first before the second: pairs in their order."""
     count = groups.worth.shape[0]
     return (number * count + g) * count + h
@@ -233,7 +231,7 @@ def look(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def due(groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t) -> cython.bint:
+def due(groups: ClassGroups, g: Index, h: Index) -> cython.bint:
     """Return whether one of two groups changed since they were looked at in the pass before."""
     last = look(groups, groups.number - 1, g, h)
     return groups.changed[g] >= last or groups.changed[h] >= last
@@ -242,7 +240,7 @@ def due(groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def put(groups: ClassGroups, part: cython.Py_ssize_t, g: cython.Py_ssize_t) -> cython.void:
+def put(groups: ClassGroups, part: Index, g: Index) -> cython.void:
     """Let a group be what it is in the trial."""
     size = groups.trial_sizes[part]
     groups.sizes[g] = size
@@ -254,13 +252,7 @@ def put(groups: ClassGroups, part: cython.Py_ssize_t, g: cython.Py_ssize_t) -> c
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def exchanged(
-    groups: ClassGroups,
-    g: cython.Py_ssize_t,
-    h: cython.Py_ssize_t,
-    i: cython.longlong,
-    j: cython.longlong,
-) -> cython.double:
+def exchanged(groups: ClassGroups, g: Index, h: Index, i: Int, j: Int) -> Real:
     """Return the efficiency of two groups after an exchange, which is left in the trial.
 
     The i-th job of one and the j-th of the other change places. A place after a group's last job is
@@ -285,13 +277,7 @@ def exchanged(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def possible(
-    groups: ClassGroups,
-    g: cython.Py_ssize_t,
-    h: cython.Py_ssize_t,
-    i: cython.longlong,
-    j: cython.longlong,
-) -> cython.bint:
+def possible(groups: ClassGroups, g: Index, h: Index, i: Int, j: Int) -> cython.bint:
     """Return whether one of the places is empty and the other group's job may move there."""
     there: cython.bint = j == groups.sizes[h]
     back: cython.bint = i == groups.sizes[g]
@@ -304,17 +290,15 @@ def possible(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def best_exchange(
-    groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t
-) -> tuple[cython.longlong, cython.longlong]:
+def best_exchange(groups: ClassGroups, g: Index, h: Index) -> tuple[Int, Int]:
     """Return the places of the swap or move of two groups that helps most; -1, -1 if none does.
 
     Swaps first; moves, one of the places empty, where no swap helps.
     """
     before = groups.worth[g] + groups.worth[h]
     best = _LEAST_GAIN
-    bi: cython.longlong = -1
-    bj: cython.longlong = -1
+    bi: Int = -1
+    bj: Int = -1
     for moving in range(2):
         if moving == 1 and (groups.uniform or bi >= 0):
             break
@@ -331,9 +315,9 @@ def best_exchange(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def ones(mask: cython.longlong) -> cython.longlong:
+def ones(mask: Int) -> Int:
     """Return how many bits of a mask are set."""
-    count: cython.longlong = 0
+    count: Int = 0
     while mask > 0:
         count += mask & 1
         mask >>= 1
@@ -343,7 +327,7 @@ def ones(mask: cython.longlong) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def near(mask: cython.longlong, first: cython.longlong, total: cython.longlong) -> cython.bint:
+def near(mask: Int, first: Int, total: Int) -> cython.bint:
     """Return whether a division merges two groups, or one or two jobs move or change places.
 
     Before it the first jobs, as many as `first`, are in one part and the others in the other.
@@ -355,13 +339,7 @@ def near(mask: cython.longlong, first: cython.longlong, total: cython.longlong) 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def allowed(
-    groups: ClassGroups,
-    mask: cython.longlong,
-    first: cython.longlong,
-    total: cython.longlong,
-    price: cython.double,
-) -> cython.bint:
+def allowed(groups: ClassGroups, mask: Int, first: Int, total: Int, price: Real) -> cython.bint:
     """Return whether the parts have sizes that groups may have."""
     small = ones(mask)
     small = min(small, total - small)
@@ -373,7 +351,7 @@ def allowed(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def divide(groups: ClassGroups, total: cython.longlong, mask: cython.longlong) -> cython.void:
+def divide(groups: ClassGroups, total: Int, mask: Int) -> cython.void:
     """Divide the joined jobs into two parts by the bits of a mask, and bound the efficiencies.
 
     An iteration takes at least as long as the stages of each job, and those on each resource.
@@ -381,8 +359,8 @@ def divide(groups: ClassGroups, total: cython.longlong, mask: cython.longlong) -
     k = groups.jobs.stages.shape[1]
     for part in range(2):
         size = 0
-        filled: cython.double = 0.0
-        longest: cython.double = 0.0
+        filled: Real = 0.0
+        longest: Real = 0.0
         for i in range(total):
             if (mask >> i) & 1 != part:
                 j = groups.joined[i]
@@ -391,7 +369,7 @@ def divide(groups: ClassGroups, total: cython.longlong, mask: cython.longlong) -
                 filled += groups.jobs.alone[j]
                 longest = max(longest, groups.jobs.alone[j])
         for r in range(k):
-            load: cython.double = 0.0
+            load: Real = 0.0
             for i in range(size):
                 load += groups.jobs.stages[groups.trial[part, i], r]
             longest = max(longest, load)
@@ -402,9 +380,7 @@ def divide(groups: ClassGroups, total: cython.longlong, mask: cython.longlong) -
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def best_division(
-    groups: ClassGroups, g: cython.Py_ssize_t, h: cython.Py_ssize_t, price: cython.double
-) -> cython.longlong:
+def best_division(groups: ClassGroups, g: Index, h: Index, price: Real) -> Int:
     """Return the mask of the best division of two groups' jobs, which are joined; -1 if none helps.
 
     The bits that are set are those of the first part, which has the first job.
@@ -417,8 +393,8 @@ def best_division(
     best = groups.worth[g] + groups.worth[h] + _LEAST_GAIN
     if total > first and price >= 0.0:
         best -= price
-    kept: cython.longlong = -1
-    mask: cython.longlong
+    kept: Int = -1
+    mask: Int
     for mask in range(1, 1 << total, 2):
         if not allowed(groups, mask, first, total, price):
             continue

@@ -29,6 +29,10 @@ in one order everywhere, so that rounding keeps T(S + c) <= T(S + c + d).
 import cython
 import numpy as np
 
+Real = cython.typedef(cython.double)
+Int = cython.typedef(cython.longlong)
+Index = cython.typedef(cython.Py_ssize_t)
+
 _INF = cython.declare(cython.double, float("inf"))
 STEPS_PER_DOUBLING = 64
 _STEPS = cython.declare(cython.Py_ssize_t, STEPS_PER_DOUBLING)
@@ -57,21 +61,21 @@ class Class:
     suffix: cython.const[cython.double][:, ::1]
     order: cython.const[cython.longlong][:, ::1]
     adds: cython.const[cython.double][:, ::1]
-    low: cython.double
+    low: Real
     rotated: cython.const[cython.double][:, :, ::1]
     sums: cython.const[cython.double][::1]
     prices: cython.const[cython.double][::1]
     multiplicity: cython.const[cython.longlong][::1]
-    weight: cython.double
-    fixed: cython.double
-    smallest: cython.Py_ssize_t
-    largest: cython.Py_ssize_t
+    weight: Real
+    fixed: Real
+    smallest: Index
+    largest: Index
     apart: cython.const[cython.uchar][:, ::1]
-    k: cython.Py_ssize_t
-    n: cython.Py_ssize_t
+    k: Index
+    n: Index
     uniform: cython.bint
     limited: cython.bint
-    scale: cython.double
+    scale: Real
 
     def __init__(self, tables, profiles):
         self.suffix, self.order, self.adds, self.low = tables
@@ -107,7 +111,7 @@ class Partial:
     chosen: cython.longlong[::1]
     offset: cython.longlong[::1]
     used: cython.uchar[::1]
-    depth: cython.Py_ssize_t
+    depth: Index
     busiest: cython.double[:, ::1]
     times: cython.double[::1]
     total: cython.double[::1]
@@ -145,14 +149,14 @@ class Found:
 
     members: cython.longlong[:, ::1]
     values: cython.double[::1]
-    quota: cython.longlong
+    quota: Int
     listing: cython.bint
-    stored: cython.longlong
-    kept: cython.longlong
-    threshold: cython.double
-    limit: cython.double
-    safety: cython.double
-    best: cython.double
+    stored: Int
+    kept: Int
+    threshold: Real
+    limit: Real
+    safety: Real
+    best: Real
 
     def __init__(self, query, members, values, safety):
         self.threshold, self.quota, _, self.listing = query
@@ -182,14 +186,14 @@ class Pairs:
     """
 
     moved: cython.const[cython.double][:, :, ::1]
-    threshold: cython.double
-    floor: cython.double
-    found: cython.longlong
+    threshold: Real
+    floor: Real
+    found: Int
     members: cython.longlong[:, ::1]
     values: cython.double[::1]
     share: cython.double[::1]
-    total: cython.double
-    cost: cython.double
+    total: Real
+    cost: Real
     times: cython.double[::1]
     count: cython.longlong[::1]
     place: cython.longlong[:, ::1]
@@ -207,8 +211,8 @@ class Pairs:
 
 
 def price_class(
-    begin: cython.Py_ssize_t, end: cython.Py_ssize_t, tables, profiles, query, members, values
-) -> tuple[cython.longlong, cython.double]:
+    begin: Index, end: Index, tables, profiles, query, members, values
+) -> tuple[Int, Real]:
     """Search one class for groups whose reduced value is above a threshold.
 
     Parameters
@@ -241,17 +245,17 @@ def price_class(
 
 
 def price_pairs(
-    begin: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
+    begin: Index,
+    end: Index,
     tables,
     profiles,
     moved,
-    threshold: cython.double,
-    found: cython.longlong,
+    threshold: Real,
+    found: Int,
     members,
     values,
     share,
-) -> cython.longlong:
+) -> Int:
     """Search one class, of groups of at most three or four jobs, for groups above a threshold.
 
     Parameters
@@ -303,13 +307,13 @@ def price_pairs(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def step_of(part: Class, time: cython.double) -> cython.Py_ssize_t:
+def step_of(part: Class, time: Real) -> Index:
     """Return the column of the suffix-max table at or below an iteration time.
 
     Steps per doubling are even, as in a float's bits: a logarithm would take most of the search.
     """
     last = part.suffix.shape[1] - 1
-    step: cython.Py_ssize_t = 0
+    step: Index = 0
     share = time / part.low
     while share >= 2.0 and step < last:
         share *= 0.5
@@ -322,9 +326,9 @@ def step_of(part: Class, time: cython.double) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def copies_of(group: Partial, p: cython.Py_ssize_t) -> cython.longlong:
+def copies_of(group: Partial, p: Index) -> Int:
     """Return the number of jobs of a profile in the group."""
-    copies: cython.longlong = 0
+    copies: Int = 0
     for i in range(group.depth):
         if group.chosen[i] == p:
             copies += 1
@@ -334,7 +338,7 @@ def copies_of(group: Partial, p: cython.Py_ssize_t) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def apart_from(part: Class, group: Partial, p: cython.Py_ssize_t) -> cython.bint:
+def apart_from(part: Class, group: Partial, p: Index) -> cython.bint:
     """Return whether a profile must not share with one that is in the group."""
     if part.limited:
         for i in range(group.depth):
@@ -346,9 +350,9 @@ def apart_from(part: Class, group: Partial, p: cython.Py_ssize_t) -> cython.bint
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def begin_with(part: Class, group: Partial, first: cython.Py_ssize_t) -> cython.void:
+def begin_with(part: Class, group: Partial, first: Index) -> cython.void:
     """Let the group be one job. It stays at offset 0: a cyclic shift changes nothing."""
-    time: cython.double = 0.0
+    time: Real = 0.0
     for i in range(part.largest):
         group.chosen[i] = -1
     for j in range(part.k):
@@ -363,9 +367,7 @@ def begin_with(part: Class, group: Partial, first: cython.Py_ssize_t) -> cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def growth_bound(
-    part: Class, more: cython.double, value: cython.double, depth: cython.Py_ssize_t
-) -> cython.double:
+def growth_bound(part: Class, more: Real, value: Real, depth: Index) -> Real:
     """Return a bound on a group's value with more jobs than `depth`; with all, if uniform."""
     left = part.largest - depth
     if part.uniform:
@@ -376,7 +378,7 @@ def growth_bound(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def search_from(part: Class, group: Partial, found: Found, first: cython.Py_ssize_t) -> cython.void:
+def search_from(part: Class, group: Partial, found: Found, first: Index) -> cython.void:
     """Search the groups with one first profile; the end is early if a list is not complete."""
     begin_with(part, group, first)
     grown: cython.bint = True
@@ -398,7 +400,7 @@ def search_from(part: Class, group: Partial, found: Found, first: cython.Py_ssiz
 def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
     """Store the group if it is good enough; return whether jobs are to be added one by one."""
     depth = group.depth
-    time: cython.double = 0.0
+    time: Real = 0.0
     for j in range(part.k):
         time += group.busiest[depth, j]
     value = part.weight * group.total[depth] / (part.k * time) - group.cost[depth]
@@ -406,7 +408,7 @@ def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
         offer(group, found, value)
     if depth == part.largest:
         return False
-    more: cython.double = part.suffix[group.chosen[depth - 1], step_of(part, time)]
+    more: Real = part.suffix[group.chosen[depth - 1], step_of(part, time)]
     if growth_bound(part, more, value, depth) <= found.limit - found.safety:
         return False
     if depth == part.largest - 1:
@@ -420,9 +422,7 @@ def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def add_last(
-    part: Class, group: Partial, found: Found, time: cython.double, value: cython.double
-) -> cython.void:
+def add_last(part: Class, group: Partial, found: Found, time: Real, value: Real) -> cython.void:
     """Add each profile as the last job, which needs no bookkeeping; most of the time goes here."""
     depth, k = group.depth, part.k
     start = group.chosen[depth - 1]
@@ -430,17 +430,17 @@ def add_last(
     for r in range(part.n):
         if value + part.adds[t, r] <= found.limit - found.safety:
             break
-        p: cython.Py_ssize_t = part.order[t, r]
+        p: Index = part.order[t, r]
         if p < start:
             continue
         if p == start and copies_of(group, p) >= part.multiplicity[p]:
             continue
         if apart_from(part, group, p):
             continue
-        shortest: cython.double = _INF
+        shortest: Real = _INF
         for o in range(1, k):
             if not group.used[o]:
-                longer: cython.double = 0.0
+                longer: Real = 0.0
                 for j in range(k):
                     longer += max(group.busiest[depth, j], part.rotated[o, p, j])
                 shortest = min(shortest, longer)
@@ -457,8 +457,8 @@ def add_last(
 def add_next(part: Class, group: Partial, found: Found) -> cython.bint:
     """Add the next profile, at an offset, whose value or growth bound is large enough, if any."""
     depth = group.depth
-    p: cython.Py_ssize_t = group.chosen[depth]
-    o: cython.Py_ssize_t = group.offset[depth] + 1
+    p: Index = group.chosen[depth]
+    o: Index = group.offset[depth] + 1
     while p < part.n:
         same: cython.bint = p == group.chosen[depth - 1]
         if worth_adding(part, group, found, p, same):
@@ -482,7 +482,7 @@ def add_next(part: Class, group: Partial, found: Found) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def worth_adding(
-    part: Class, group: Partial, found: Found, p: cython.Py_ssize_t, same: cython.bint
+    part: Class, group: Partial, found: Found, p: Index, same: cython.bint
 ) -> cython.bint:
     """Return whether a job of a profile may be added, by what it and further ones add at most."""
     depth = group.depth
@@ -501,21 +501,19 @@ def worth_adding(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def fits(
-    part: Class, group: Partial, found: Found, p: cython.Py_ssize_t, o: cython.Py_ssize_t
-) -> cython.bint:
+def fits(part: Class, group: Partial, found: Found, p: Index, o: Index) -> cython.bint:
     """Compute the longest stages with a profile at an offset; return whether that may be enough."""
     depth = group.depth
-    time: cython.double = 0.0
+    time: Real = 0.0
     for j in range(part.k):
-        slot: cython.double = max(group.busiest[depth, j], part.rotated[o, p, j])
+        slot: Real = max(group.busiest[depth, j], part.rotated[o, p, j])
         group.busiest[depth + 1, j] = slot
         time += slot
     value = part.weight * (group.total[depth] + part.sums[p]) / (part.k * time)
     value -= group.cost[depth] + part.prices[p]
     if depth + 1 >= part.smallest and value > found.best:
         found.best = value
-    more: cython.double = part.suffix[p, step_of(part, time)]
+    more: Real = part.suffix[p, step_of(part, time)]
     limit = found.limit - found.safety
     return value > limit or growth_bound(part, more, value, depth + 1) > limit
 
@@ -523,7 +521,7 @@ def fits(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def offer(group: Partial, found: Found, value: cython.double) -> cython.void:
+def offer(group: Partial, found: Found, value: Real) -> cython.void:
     """Take note of a group's value; store it, if that is above the limit, and raise the limit."""
     found.best = max(found.best, value)
     if value > found.limit:
@@ -536,7 +534,7 @@ def offer(group: Partial, found: Found, value: cython.double) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def store(group: Partial, found: Found, value: cython.double) -> cython.void:
+def store(group: Partial, found: Found, value: Real) -> cython.void:
     """Store a group among the best of its first profile.
 
     Several arrangements of one group may be met; with a small quota only the best of them stays.
@@ -566,7 +564,7 @@ def store(group: Partial, found: Found, value: cython.double) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def least(found: Found) -> cython.longlong:
+def least(found: Found) -> Int:
     """Return the position of the least value of the first profile of now."""
     place = found.stored
     for i in range(found.stored + 1, found.stored + found.kept):
@@ -578,9 +576,7 @@ def least(found: Found) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def record(
-    group: Partial, pairs: Pairs, size: cython.Py_ssize_t, value: cython.double
-) -> cython.void:
+def record(group: Partial, pairs: Pairs, size: Index, value: Real) -> cython.void:
     """Record the group of the first jobs; beyond the capacity it replaces one of less value."""
     for i in range(size):
         p = group.chosen[i]
@@ -598,10 +594,10 @@ def record(
 @cython.nogil
 @cython.exceptval(check=False)
 def add_second(
-    part: Class, group: Partial, pairs: Pairs, second: cython.Py_ssize_t, shift: cython.Py_ssize_t
+    part: Class, group: Partial, pairs: Pairs, second: Index, shift: Index
 ) -> cython.void:
     """Let the group be the first job and another one at an offset; record it if it is good."""
-    time: cython.double = 0.0
+    time: Real = 0.0
     for j in range(part.k):
         group.used[j] = j in (0, shift)
         group.busiest[2, j] = max(group.busiest[1, j], pairs.moved[shift, j, second])
@@ -617,7 +613,7 @@ def add_second(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def more_than(part: Class, add: cython.double, missing: cython.longlong) -> cython.double:
+def more_than(part: Class, add: Real, missing: Int) -> Real:
     """Return the most that up to `missing` jobs add; with all of them, if uniform."""
     return missing * (add if part.uniform else max(0.0, add))
 
@@ -625,11 +621,11 @@ def more_than(part: Class, add: cython.double, missing: cython.longlong) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def complete(part: Class, group: Partial, pairs: Pairs, last: cython.Py_ssize_t) -> cython.void:
+def complete(part: Class, group: Partial, pairs: Pairs, last: Index) -> cython.void:
     """Record the groups above the threshold with up to two more jobs, from the last profile on."""
     depth = group.depth
     time = group.times[depth]
-    best: cython.double = part.suffix[last, step_of(part, time)]
+    best: Real = part.suffix[last, step_of(part, time)]
     value = part.weight * group.total[depth] / (part.k * time) - group.cost[depth]
     if value + more_than(part, best, 2) <= pairs.floor:
         return
@@ -645,17 +641,15 @@ def complete(part: Class, group: Partial, pairs: Pairs, last: cython.Py_ssize_t)
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def times_with(
-    part: Class, group: Partial, pairs: Pairs, o: cython.Py_ssize_t, begin: cython.Py_ssize_t
-) -> cython.void:
+def times_with(part: Class, group: Partial, pairs: Pairs, o: Index, begin: Index) -> cython.void:
     """Compute the iteration time with each profile from a position on, at one offset."""
-    p: cython.Py_ssize_t
+    p: Index
     for p in range(begin, part.n):
         pairs.times[p] = 0.0
     for j in range(part.k):
-        most: cython.double = group.busiest[group.depth, j]
+        most: Real = group.busiest[group.depth, j]
         for p in range(begin, part.n):
-            stage: cython.double = pairs.moved[o, j, p]
+            stage: Real = pairs.moved[o, j, p]
             pairs.times[p] += stage if stage > most else most
 
 
@@ -663,12 +657,7 @@ def times_with(
 @cython.nogil
 @cython.exceptval(check=False)
 def list_at(
-    part: Class,
-    group: Partial,
-    pairs: Pairs,
-    o: cython.Py_ssize_t,
-    begin: cython.Py_ssize_t,
-    best: cython.double,
+    part: Class, group: Partial, pairs: Pairs, o: Index, begin: Index, best: Real
 ) -> cython.void:
     """List the profiles at an offset that may be one of the last two jobs; record their groups.
 
@@ -688,7 +677,7 @@ def list_at(
         if part.smallest <= depth + 1 and value > pairs.threshold:
             group.chosen[depth] = p
             record(group, pairs, depth + 1, value)
-        add: cython.double = part.suffix[begin, step_of(part, time)]
+        add: Real = part.suffix[begin, step_of(part, time)]
         if value + more_than(part, add, 1) > pairs.floor:
             pairs.place[o, m], pairs.time[o, m] = p, time
             pairs.filled[o, m], pairs.price[o, m] = part.weight * part.sums[p], part.prices[p]
@@ -699,18 +688,16 @@ def list_at(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def join(
-    part: Class, group: Partial, pairs: Pairs, o: cython.Py_ssize_t, q: cython.Py_ssize_t
-) -> cython.void:
+def join(part: Class, group: Partial, pairs: Pairs, o: Index, q: Index) -> cython.void:
     """Record the groups above the threshold that a pair of two lists completes."""
     depth = group.depth
     for i in range(pairs.count[o]):
-        p: cython.Py_ssize_t = pairs.place[o, i]
-        time: cython.double = pairs.time[o, i]
-        worth: cython.double = part.weight * group.total[depth] + pairs.filled[o, i]
-        charge: cython.double = group.cost[depth] + pairs.price[o, i] + pairs.floor
-        at: cython.longlong
-        m: cython.longlong
+        p: Index = pairs.place[o, i]
+        time: Real = pairs.time[o, i]
+        worth: Real = part.weight * group.total[depth] + pairs.filled[o, i]
+        charge: Real = group.cost[depth] + pairs.price[o, i] + pairs.floor
+        at: Int
+        m: Int
         # Sixteen pairs are looked at together first: the processor computes several at once.
         for at in range(0, pairs.count[q], 16):
             until = min(at + 16, pairs.count[q])
@@ -726,17 +713,17 @@ def join(
 def promising(
     part: Class,
     pairs: Pairs,
-    q: cython.Py_ssize_t,
-    begin: cython.longlong,
-    end: cython.longlong,
-    other: cython.double,
-    worth: cython.double,
-    charge: cython.double,
-) -> cython.longlong:
+    q: Index,
+    begin: Int,
+    end: Int,
+    other: Real,
+    worth: Real,
+    charge: Real,
+) -> Int:
     """Return how many pairs of one profile with some of a list may be above the threshold."""
-    count: cython.longlong = 0
+    count: Int = 0
     for m in range(begin, end):
-        time: cython.double = pairs.time[q, m]
+        time: Real = pairs.time[q, m]
         time = time if time > other else other
         most = part.k * time * (charge + pairs.price[q, m])
         count += 1 if worth + pairs.filled[q, m] > most else 0
@@ -747,13 +734,7 @@ def promising(
 @cython.nogil
 @cython.exceptval(check=False)
 def close(
-    part: Class,
-    group: Partial,
-    pairs: Pairs,
-    o: cython.Py_ssize_t,
-    p: cython.Py_ssize_t,
-    q: cython.Py_ssize_t,
-    d: cython.Py_ssize_t,
+    part: Class, group: Partial, pairs: Pairs, o: Index, p: Index, q: Index, d: Index
 ) -> cython.void:
     """Record the group with profiles p and d at offsets o and q, if it is above the threshold."""
     depth = group.depth
@@ -762,9 +743,9 @@ def close(
         return
     if part.limited and part.apart[p, d]:
         return
-    time: cython.double = 0.0
+    time: Real = 0.0
     for j in range(part.k):
-        slot: cython.double = max(group.busiest[depth, j], pairs.moved[o, j, p])
+        slot: Real = max(group.busiest[depth, j], pairs.moved[o, j, p])
         time += max(slot, pairs.moved[q, j, d])
     value = part.weight * (group.total[depth] + part.sums[p] + part.sums[d]) / (part.k * time)
     value -= group.cost[depth] + part.prices[p] + part.prices[d]
