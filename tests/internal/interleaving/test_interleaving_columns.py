@@ -120,7 +120,8 @@ def test_bounds_of_the_large_relaxation_are_above_the_optimum(instance: Instance
         return
     pool, optimum = GroupPool(instance), oracles.interleaving(instance)[0]
     groups = pool.groups_of_jobs(initial_groups(instance, Run()))
-    found = [pool.bound(*at) for at in LargeRelaxation(pool, Run(), groups).bounds(np.inf)]
+    prices, none = LargeRelaxation(pool, Run(), groups).bounds(np.inf), np.zeros(len(pool.classes))
+    found = [pool.bound(at, none) for at in prices]
     smoothed = dlsched.solve(instance, "lagrangian").certified[0].value
     assert found and min(found) >= optimum
     assert float(min(found)) <= float(smoothed) * (1 + 1e-4)

@@ -140,8 +140,8 @@ class GroupSearch:
             self._solve_smoothed(deadline)
             return
         relaxation = LargeRelaxation(self.pool, self.run, self.grouping)
-        for prices, highest in relaxation.bounds(deadline):
-            self.update_bound(prices, highest)
+        for prices in relaxation.bounds(deadline):
+            self.update_bound(prices, np.zeros(len(self.pool.classes)))
         if relaxation.failed:
             self._solve_smoothed(deadline)
 

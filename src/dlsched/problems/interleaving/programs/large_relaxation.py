@@ -14,6 +14,7 @@ prices which no listed group exceeds gives the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -39,12 +40,15 @@ class LargeRelaxation:
         self.pool = pool
         self.run = run
         self.incumbent = incumbent
+        self.master = InteriorMaster(pool, run)
+        self.best = full_efficiency(pool)
+        """Those prices that no group exceeds which prove the best bound so far."""
         self.failed = False
         """Whether the interior-point method has failed, so that the last bound need not be good."""
         self.weights = pool.class_weights[pool.class_of]
 
-    def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
-        """Yield prices and each class's largest reduced value there, better and better ones.
+    def bounds(self, deadline: float) -> Iterator[Prices]:
+        """Yield prices that no group exceeds, with better and better bounds.
 
         Parameters
         ----------
@@ -58,62 +62,58 @@ class LargeRelaxation:
         prices = self._lifted(early)
         if run.time_limit is not None:
             prices = self._balanced(prices, early)
-        none = np.zeros(len(pool.classes))
-        best = full_efficiency(pool)
-        if run.time_limit is not None and not run.stop_reason():
-            found = search(pool, prices, LARGE.rough_above, 1, run)
-            best = self._best(best, proved(pool, prices, found, best))
-            yield best, none
-        master = InteriorMaster(pool, run)
-        master.add(Groups.join([self.incumbent, pool.singles()]))
+            if not run.stop_reason():
+                rough = search(pool, prices, LARGE.rough_above, 1, run)
+                yield self._better(proved(pool, prices, rough, self.best))
+        self.master.add(Groups.join([self.incumbent, pool.singles()]))
         close = LARGE.first_close
-        while True:
-            solved = self._converge(pool, master, prices, LARGE.width, late, close)
-            if solved is None:
-                self.failed = not run.stop_reason()
-                return
+        while (solved := self._converge(prices, LARGE.width, late, close)) is not None:
             prices, value = solved
             began = run.elapsed()
             found = search(pool, prices, 0.0, LARGE.capacity, run)
             least = raised(pool, prices, found.groups, run) if found.complete else None
-            best = self._best(best, proved(pool, prices, found, best), least)
-            yield best, none
+            yield self._better(proved(pool, prices, found, self.best), least)
             now = run.elapsed()
             late = deadline - LARGE.slower * (now - began)
-            bound = float(pool.bound(best, none))
-            if run.stop_reason() or now > late or bound - value <= LARGE.closed * abs(value):
+            closed = float(self._bound(self.best)) - value <= LARGE.closed * abs(value)
+            if closed or now > late or run.stop_reason():
                 return
-            if not master.add(found.groups) and close <= LARGE.closed:
+            if not self.master.add(found.groups) and close <= LARGE.closed:
                 return
             close = max(LARGE.closed, close * LARGE.closer)
+        self.failed = not run.stop_reason()
 
-    def _best(self, *known: Prices | None) -> Prices:
-        """Return those prices, which no group exceeds, that prove the best bound."""
-        none = np.zeros(len(self.pool.classes))
-        return min(filter(None, known), key=lambda prices: self.pool.bound(prices, none))
+    def _bound(self, prices: Prices) -> Fraction:
+        """Return the bound of prices that no group exceeds."""
+        return self.pool.bound(prices, np.zeros(len(self.pool.classes)))
+
+    def _better(self, *prices: Prices | None) -> Prices:
+        """Return the best prices so far, these among them."""
+        self.best = min(filter(None, [self.best, *prices]), key=self._bound)
+        return self.best
 
     def _lifted(self, late: float) -> Prices:
         """Return first prices: each job's share of its group or, of many, lifted from few."""
-        rows = np.zeros(len(self.pool.multiplicity))
         members = self.incumbent.members
         sizes = (members >= 0).sum(axis=1)
-        worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
-        np.maximum.at(rows, members[members >= 0], worth_of_job)
-        prices = Prices(rows, 0.0)
-        if len(rows) <= 2 * LARGE.representatives:
-            return prices
-        kept = representatives(self.pool, LARGE.representatives)
-        sample = self.pool.restricted(kept, self.pool.budget)
-        master = InteriorMaster(sample, self.run)
-        master.add(sample.singles())
-        solved = self._converge(sample, master, prices, LARGE.sample_width, late)
+        share = np.zeros(len(self.pool.multiplicity))
+        np.maximum.at(share, members[members >= 0], np.repeat(self.incumbent.worth / sizes, sizes))
+        first = Prices(share, 0.0)
+        if len(share) <= 2 * LARGE.representatives:
+            return first
+        jobs = representatives(self.pool, LARGE.representatives)
+        sample = LargeRelaxation(
+            self.pool.restricted(jobs, self.pool.budget), self.run, self.incumbent
+        )
+        sample.master.add(sample.pool.singles())
+        solved = sample._converge(first, LARGE.sample_width, late)
         if solved is None:
-            return prices
-        partners: Flags = kept > 0
+            return first
+        partners: Flags = jobs > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
         best = climb(self.pool, known, np.inf, partners, ~partners).best
         # A job may be in no group with representatives, as where few of its class are kept.
-        lifted = np.where(np.isfinite(best), best, rows)
+        lifted = np.where(np.isfinite(best), best, share)
         return Prices(np.where(partners, known.rows, lifted), known.gpu)
 
     def _balanced(self, prices: Prices, late: float) -> Prices:
@@ -122,7 +122,7 @@ class LargeRelaxation:
         best = prices
         for _ in range(LARGE.balancings):
             found = climb(self.pool, prices, np.inf).best
-            higher, estimate = self._estimate(self.pool, prices, found)
+            higher, estimate = self._estimate(prices, found)
             if estimate < least:
                 best, least = higher, estimate
             if self.run.elapsed() > late or not np.isfinite(found).all():
@@ -131,13 +131,7 @@ class LargeRelaxation:
         return best
 
     def _converge(
-        self,
-        pool: GroupPool,
-        master: InteriorMaster,
-        prices: Prices,
-        width: float,
-        late: float,
-        close: float = 0.0,
+        self, prices: Prices, width: float, late: float, close: float = 0.0
     ) -> tuple[Prices, float] | None:
         """Return prices at which the ascent finds no group, and the master's optimum.
 
@@ -149,37 +143,37 @@ class LargeRelaxation:
         close
             Relative distance of the optimum and the estimate at which the prices are good enough.
         """
+        pool = self.pool
         jobs = float(pool.multiplicity.sum())
         centre = prices
         climbed = climb(pool, prices, -LARGE.near)
-        master.add(climbed.groups)
-        safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
+        self.master.add(climbed.groups)
+        safe, least = self._estimate(prices, climbed.best)
+        value = np.inf
         for _ in range(LARGE.rounds):
             if self.run.elapsed() > late:
                 break
-            solved = master.solve(centre, width * self.weights)
+            solved = self.master.solve(centre, width * self.weights)
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
             climbed = climb(pool, prices, LARGE.above)
-            higher, estimate = self._estimate(pool, prices, climbed.best)
+            higher, estimate = self._estimate(prices, climbed.best)
             if estimate < least:
-                safe = higher
-                least = estimate
-            new = master.add(climbed.groups)
+                safe, least = higher, estimate
+            new = self.master.add(climbed.groups)
             if outside > LARGE.outside * jobs:
                 centre = prices
             elif not new or estimate - value <= close * abs(value):
                 return prices, value
-            master.keep(prices, LARGE.columns_of_row * len(pool.multiplicity))
+            self.master.keep(prices, LARGE.columns_of_row * len(pool.multiplicity))
         return safe, value
 
-    def _estimate(self, pool: GroupPool, prices: Prices, best: Vector) -> tuple[Prices, float]:
+    def _estimate(self, prices: Prices, best: Vector) -> tuple[Prices, float]:
         """Return prices above those of all groups, if `best` is right, and their bound."""
-        rows = prices.rows + np.maximum(best, 0.0) / pool.largest
-        fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
-        total = fixed + float(rows @ pool.multiplicity)
-        return Prices(rows, prices.gpu), total
+        rows = prices.rows + np.maximum(best, 0.0) / self.pool.largest
+        budget = self.pool.budget or 0
+        return Prices(rows, prices.gpu), prices.gpu * budget + float(rows @ self.pool.multiplicity)
 
 
 def representatives(pool: GroupPool, most: int) -> Indices:
