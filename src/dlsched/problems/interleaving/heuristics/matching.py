@@ -74,24 +74,31 @@ def match(weights: Vector, run: Run | None = None, seconds: float = math.inf) ->
     tight = False
     while True:
         pairs = _blossom(units, kept)
-        weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
+        i, j = pairs.T
+        weight = int(units[i, j].sum())
         matter = slack < 2 * (ceiling - weight)
-        if MATCHING.seconds_an_edge * np.count_nonzero(matter) / 2 > seconds:
+        edges = np.count_nonzero(matter) / 2
+        if edges * MATCHING.seconds_an_edge > seconds:
             return Matching(pairs, weight, ceiling)
-        if not tight and np.count_nonzero(matter) > 2 * MATCHING.many_edges * n:
-            unlimited = Run(threads=run.threads if run else 1)
-            relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
-            slack, doubled = relaxation.tighten(weight, MATCHING.many_edges * n)
-            ceiling = doubled // 2
+        if edges > MATCHING.many_edges * n and not tight:
             tight = True
-            if run is not None:
-                run.record_solver(highs.NAME, highs.version())
+            slack, ceiling = _tightened(units, kept, weight, run)
             matter = slack < 2 * (ceiling - weight)
         if not (matter & ~kept).any():
             return Matching(pairs, weight, ceiling)
         # Next time no edge is left out that matters: the weight cannot decrease.
         kept = matter
-        kept[pairs[:, 0], pairs[:, 1]] = kept[pairs[:, 1], pairs[:, 0]] = True
+        kept[i, j] = kept[j, i] = True
+
+
+def _tightened(units: Vector, kept: Flags, weight: int, run: Run | None) -> tuple[Vector, int]:
+    """Return slacks, doubled, and the bound by odd sets, from the linear program of some edges."""
+    unlimited = Run(threads=run.threads if run else 1)
+    relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
+    slack, doubled = relaxation.tighten(weight, MATCHING.many_edges * len(units))
+    if run is not None:
+        run.record_solver(highs.NAME, highs.version())
+    return slack, doubled // 2
 
 
 def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:

@@ -114,15 +114,9 @@ class Rounds:
     def merge_needed(self, order: str = "listed") -> None:
         """Merge pair by pair, only while the GPUs exceed the budget: the authors' public code.
 
-        The number of rounds is at most the largest size of a group. A round matches every class;
-        its pairs are merged one by one until the budget is met, and the others are not merged.
-
-        Parameters
-        ----------
-        order
-            ``"listed"``: classes by their first job, pairs by the later of their nodes, as in the
-            public code. ``"idle"``: by idle GPUs, (1 - gamma) times GPUs, least first, which that
-            code computes and does not use.
+        The number of rounds is at most the largest size of a group. The order is that of the method
+        `muri_needed`; the public code lists classes by their first job, and pairs by the later of
+        their nodes.
         """
         appearance = list(dict.fromkeys(job.gpus for job in self.instance.jobs))
         for _ in range(self.largest):
