@@ -54,7 +54,6 @@ class GroupSearch:
         self.tunables = tunables
         self.bound: Fraction | None = None
         self.prices: Prices | None = None
-        self.stability_centre: Prices | None = None
         self.highest = np.zeros(len(pool.classes))
         self.excess = 0.0
         """How far the bound that the prices alone prove is above the bound, full efficiency."""
@@ -161,9 +160,11 @@ class GroupSearch:
             return self.update_bound(prices, priced.highest), priced.groups
 
         def mixed(own: Prices, best: Prices, weight: float) -> Prices:
-            return own.interpolate(self.stability_centre or best, weight)
+            return own.interpolate(self.pool.without_excess(best, self.highest), weight)
 
-        known = self.prices and (self.prices, float(self.bound or 0))
+        known = None
+        if self.prices is not None and self.bound is not None:
+            known = self.prices, float(self.bound)
         for _ in generate(master, price, self.run, mixed=mixed, known=known):
             if self.run.elapsed() > deadline:
                 break
@@ -176,7 +177,6 @@ class GroupSearch:
             self.prices = prices
             self.highest = highest
             self.excess = float(self.pool.lagrangian(prices, highest) - bound)
-            self.stability_centre = self.pool.without_excess(prices, highest)
             self.incumbent.bound = float(bound)
             self.incumbent.record()
         return float(bound)
