@@ -18,6 +18,7 @@ from dlsched.problems.interleaving.programs.columns import Groups
 from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
+    choose,
     count_multisets,
     is_matching,
 )
@@ -167,7 +168,7 @@ def search_groups(
 @method("interleaving", kind="bound", preload=COLUMN_LIBRARIES)
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
-    return bound_groups(instance, run, listed=count_multisets(instance) <= MOST_MULTISETS)
+    return bound_groups(instance, run, listed=choose(instance) == "aggregated")
 
 
 def bound_groups(

@@ -36,11 +36,12 @@ _LARGEST_GPUS = 10**6
 
 
 class _Split(NamedTuple):
-    """A group of a class, by its row, and the two groups that take its place."""
+    """A group of a class, by its row, the two in its place, and the gain for each GPU."""
 
     gpus: int
     row: int
     parts: tuple[Members, Members]
+    gain: float
 
 
 class Grouping:
@@ -129,27 +130,31 @@ class Grouping:
 
     def _best_split(self, spare: int) -> _Split | None:
         """Return the split that gains most for each GPU; ``None`` if none gains."""
-        best = LEAST_GAIN
-        chosen = None
-        for gpus, members in self.members.items():
-            if gpus > spare:
-                continue
-            gammas = self.gamma(gpus)
-            sizes = (members >= 0).sum(axis=1)
-            for size in np.unique(sizes[sizes > 1]).tolist():
-                of_size = np.flatnonzero(sizes == size)
-                for places in _divisions(size):
-                    first = members[of_size][:, places]
-                    second = np.delete(members[of_size, :size], places, axis=1)
-                    gain = efficiencies(self.stages, first)
-                    gain += efficiencies(self.stages, second) - gammas[of_size]
-                    most = int(gain.argmax())
-                    gain_per_gpu = gain[most] * self.instance.weight(gpus) / gpus
-                    if gain_per_gpu > best:
-                        best = gain_per_gpu + LEAST_GAIN
-                        parts = (tuple(first[most].tolist()), tuple(second[most].tolist()))
-                        chosen = _Split(gpus, int(of_size[most]), parts)
-        return chosen
+        least = LEAST_GAIN
+        best = None
+        for gpus in self.members:
+            for split in self._splits(gpus) if gpus <= spare else ():
+                if split.gain > least:
+                    least = split.gain + LEAST_GAIN
+                    best = split
+        return best
+
+    def _splits(self, gpus: int) -> Iterator[_Split]:
+        """Yield the best split of a class for each size and each way to divide a group of it."""
+        members = self.members[gpus]
+        gammas = self.gamma(gpus)
+        sizes = (members >= 0).sum(axis=1)
+        for size in np.unique(sizes[sizes > 1]).tolist():
+            rows = np.flatnonzero(sizes == size)
+            for places in _divisions(size):
+                first = members[rows][:, places]
+                second = np.delete(members[rows, :size], places, axis=1)
+                together = efficiencies(self.stages, first) + efficiencies(self.stages, second)
+                gain = together - gammas[rows]
+                most = int(gain.argmax())
+                gain_per_gpu = gain[most] * self.instance.weight(gpus) / gpus
+                parts = (tuple(first[most].tolist()), tuple(second[most].tolist()))
+                yield _Split(gpus, int(rows[most]), parts, float(gain_per_gpu))
 
     def kick(self, rng: np.random.Generator) -> None:
         """Mix the jobs of some groups of a class and divide pairs anew; undo it if worse."""
