@@ -160,7 +160,9 @@ class GroupSearch:
             return self.update_bound(prices, priced.highest), priced.groups
 
         def mixed(own: Prices, best: Prices, weight: float) -> Prices:
-            return own.interpolate(self.pool.without_excess(best, self.highest), weight)
+            centre = self.pool.without_excess(best, self.highest)
+            rows = own.rows + weight * (centre.rows - own.rows)
+            return Prices(rows, own.gpu + weight * (centre.gpu - own.gpu))
 
         known = None
         if self.prices is not None and self.bound is not None:

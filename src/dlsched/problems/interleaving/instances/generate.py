@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -82,9 +82,18 @@ def generate(
     if cluster is not None and (grouping != "cover" or budget is not None or cluster < 1):
         raise OptionError(f"cluster={cluster} must be at least 1, and is for covers without budget")
     mix = dict(gpus or ({1: 1.0} if grouping == "uniform" else PHILLY_GPUS))
+    sizes = sorted(mix)
+    weights = np.array([mix[size] for size in sizes], dtype=float)
     kinds = BOTTLENECKS[:bottlenecks]
     models = [model for model in MODELS.values() if model.bottleneck in kinds]
-    rows = list(_drawn(rng, jobs, models, mix, _Stages(resources, noise, distinct)))
+    known: dict[tuple[int, int], list[float]] = {}
+    rows: list[dict[str, Any]] = []
+    for j in range(jobs):
+        m = int(rng.integers(len(models)))
+        size = int(rng.choice(sizes, p=weights / weights.sum()))
+        if distinct or (m, size) not in known:
+            known[m, size] = _stages(rng, models[m], resources, noise, distinct)
+        rows.append({"id": f"j{j + 1}", "gpus": size, "stages": known[m, size]})
     if grouping == "uniform":
         rows = _divisible(rows, resources)
     if cluster is not None:
@@ -102,39 +111,6 @@ def generate(
         data["gpu_budget"] = cluster
     instance = Instance.parse(data, "the generator")
     return instance if budget is None else with_budget(instance, budget)
-
-
-class _Stages(NamedTuple):
-    """How stages are drawn; the meanings are those of `generate`."""
-
-    resources: int
-    noise: float
-    distinct: bool
-
-    def draw(self, rng: np.random.Generator, model: Model) -> list[float]:
-        """Return the stages of a job of a model."""
-        factors = 1 + self.noise * (2 * rng.random(4) - 1)
-        scale = 2 ** (2 * rng.random() - 1) if self.distinct else 1
-        return _rounded(model.milliseconds * scale * factors * model.shares, self.resources)
-
-
-def _drawn(
-    rng: np.random.Generator,
-    count: int,
-    models: Sequence[Model],
-    mix: Mapping[int, float],
-    stages: _Stages,
-) -> Iterator[dict[str, Any]]:
-    """Yield jobs; `mix` has a weight for each number of GPUs."""
-    sizes = sorted(mix)
-    weights = np.array([mix[gpus] for gpus in sizes], dtype=float)
-    known: dict[tuple[int, int], list[float]] = {}
-    for j in range(count):
-        m = int(rng.integers(len(models)))
-        gpus = int(rng.choice(sizes, p=weights / weights.sum()))
-        if stages.distinct or (m, gpus) not in known:
-            known[m, gpus] = stages.draw(rng, models[m])
-        yield {"id": f"j{j + 1}", "gpus": gpus, "stages": known[m, gpus]}
 
 
 def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
@@ -174,9 +150,13 @@ def with_budget(instance: Instance, share: float) -> Instance:
     return instance.model_copy(update={"gpu_budget": least + int(share * (most - least))})
 
 
-def _rounded(times: np.ndarray[Any, np.dtype[np.float64]], resources: int) -> list[float]:
-    """Return stages in milliseconds, rounded to hundredths and merged for fewer resources."""
-    storage, cpu, gpu, network = times.tolist()
+def _stages(
+    rng: np.random.Generator, model: Model, resources: int, noise: float, distinct: bool
+) -> list[float]:
+    """Draw stages in milliseconds, rounded to hundredths and merged for fewer resources."""
+    factors = 1 + noise * (2 * rng.random(4) - 1)
+    scale = model.milliseconds * (2 ** (2 * rng.random() - 1) if distinct else 1)
+    storage, cpu, gpu, network = (scale * factors * model.shares).tolist()
     kept = {
         2: [storage + cpu, gpu + network],
         3: [storage + cpu, gpu, network],

@@ -175,8 +175,6 @@ class Pairs:
         As there.
     floor
         The threshold less the safety of a bound.
-    total, cost
-        The sum of the stages of the group on the way, and what its jobs cost.
     times
         By profile, the iteration time with it at one offset.
     count
@@ -192,8 +190,6 @@ class Pairs:
     members: cython.longlong[:, ::1]
     values: cython.double[::1]
     share: cython.double[::1]
-    total: Real
-    cost: Real
     times: cython.double[::1]
     count: cython.longlong[::1]
     place: cython.longlong[:, ::1]
@@ -205,7 +201,7 @@ class Pairs:
         k, _, n = moved.shape
         self.moved, self.threshold, self.floor, self.found = moved, threshold, floor, found
         self.members, self.values, self.share = members, values, share
-        self.total, self.cost, self.times = 0.0, 0.0, np.zeros(n)
+        self.times = np.zeros(n)
         self.count, self.place = np.zeros(k, np.int64), np.zeros((k, n), np.int64)
         self.time, self.filled, self.price = np.zeros((3, k, n))
 
@@ -285,11 +281,8 @@ def price_pairs(
     with cython.nogil:
         for first in range(begin, end):
             begin_with(part, group, first)
-            value = part.weight * part.sums[first] / (part.k * group.times[1])
-            value -= part.fixed
-            value -= part.prices[first]
-            if part.smallest <= 1 and value > threshold:
-                record(group, pairs, 1, value)
+            if part.smallest <= 1 and group.worth[1] > threshold:
+                record(group, pairs, 1, group.worth[1])
             if part.largest == 3:
                 complete(part, group, pairs, first)
                 continue
@@ -352,16 +345,14 @@ def apart_from(part: Class, group: Partial, p: Index) -> cython.bint:
 @cython.exceptval(check=False)
 def begin_with(part: Class, group: Partial, first: Index) -> cython.void:
     """Let the group be one job. It stays at offset 0: a cyclic shift changes nothing."""
-    time: Real = 0.0
     for i in range(part.largest):
         group.chosen[i] = -1
     for j in range(part.k):
         group.used[j] = False
-        group.busiest[1, j] = part.rotated[0, first, j]
-        time += group.busiest[1, j]
-    group.chosen[0], group.used[0], group.times[1] = first, True, time
-    group.total[1], group.cost[1] = part.sums[first], part.fixed + part.prices[first]
-    group.depth = 1
+        group.busiest[0, j] = 0.0
+    group.depth, group.total[0], group.cost[0] = 0, 0.0, part.fixed
+    grow(part, group, first, 0)
+    group.chosen[0], group.used[0], group.depth = first, True, 1
 
 
 @cython.cfunc
@@ -400,21 +391,16 @@ def search_from(part: Class, group: Partial, found: Found, first: Index) -> cyth
 def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
     """Store the group if it is good enough; return whether jobs are to be added one by one."""
     depth = group.depth
-    time: Real = 0.0
-    for j in range(part.k):
-        time += group.busiest[depth, j]
-    value = part.weight * group.total[depth] / (part.k * time) - group.cost[depth]
+    value = group.worth[depth]
     if depth >= part.smallest:
         offer(group, found, value)
     if depth == part.largest:
         return False
-    more: Real = part.suffix[group.chosen[depth - 1], step_of(part, time)]
-    if growth_bound(part, more, value, depth) <= found.limit - found.safety:
+    if growth_bound(part, group.rest[depth], value, depth) <= found.limit - found.safety:
         return False
     if depth == part.largest - 1:
-        add_last(part, group, found, time, value)
+        add_last(part, group, found)
         return False
-    group.times[depth], group.worth[depth], group.rest[depth] = time, value, more
     group.chosen[depth], group.offset[depth] = group.chosen[depth - 1], 0
     return True
 
@@ -422,11 +408,11 @@ def look_at(part: Class, group: Partial, found: Found) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def add_last(part: Class, group: Partial, found: Found, time: Real, value: Real) -> cython.void:
+def add_last(part: Class, group: Partial, found: Found) -> cython.void:
     """Add each profile as the last job, which needs no bookkeeping; most of the time goes here."""
     depth, k = group.depth, part.k
-    start = group.chosen[depth - 1]
-    t = step_of(part, time)
+    start, value = group.chosen[depth - 1], group.worth[depth]
+    t = step_of(part, group.times[depth])
     for r in range(part.n):
         if value + part.adds[t, r] <= found.limit - found.safety:
             break
@@ -466,8 +452,6 @@ def add_next(part: Class, group: Partial, found: Found) -> cython.bint:
                 free: cython.bint = not group.used[o] and not (same and o < group.offset[depth - 1])
                 if free and fits(part, group, found, p, o):
                     group.chosen[depth], group.offset[depth], group.used[o] = p, o, True
-                    group.total[depth + 1] = group.total[depth] + part.sums[p]
-                    group.cost[depth + 1] = group.cost[depth] + part.prices[p]
                     group.depth += 1
                     return True
                 o += 1
@@ -502,20 +486,32 @@ def worth_adding(
 @cython.nogil
 @cython.exceptval(check=False)
 def fits(part: Class, group: Partial, found: Found, p: Index, o: Index) -> cython.bint:
-    """Compute the longest stages with a profile at an offset; return whether that may be enough."""
-    depth = group.depth
+    """Return whether the group with a profile at an offset, or with more jobs, may be enough."""
+    grow(part, group, p, o)
+    size = group.depth + 1
+    value = group.worth[size]
+    if size >= part.smallest and value > found.best:
+        found.best = value
+    limit = found.limit - found.safety
+    return value > limit or growth_bound(part, group.rest[size], value, size) > limit
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def grow(part: Class, group: Partial, p: Index, o: Index) -> cython.void:
+    """Compute what the group is with one more job, at an offset; its depth stays."""
+    depth, size = group.depth, group.depth + 1
     time: Real = 0.0
     for j in range(part.k):
         slot: Real = max(group.busiest[depth, j], part.rotated[o, p, j])
-        group.busiest[depth + 1, j] = slot
+        group.busiest[size, j] = slot
         time += slot
-    value = part.weight * (group.total[depth] + part.sums[p]) / (part.k * time)
-    value -= group.cost[depth] + part.prices[p]
-    if depth + 1 >= part.smallest and value > found.best:
-        found.best = value
-    more: Real = part.suffix[p, step_of(part, time)]
-    limit = found.limit - found.safety
-    return value > limit or growth_bound(part, more, value, depth + 1) > limit
+    group.times[size] = time
+    group.total[size] = group.total[depth] + part.sums[p]
+    group.cost[size] = group.cost[depth] + part.prices[p]
+    group.worth[size] = part.weight * group.total[size] / (part.k * time) - group.cost[size]
+    group.rest[size] = part.suffix[p, step_of(part, time)]
 
 
 @cython.cfunc
@@ -597,17 +593,13 @@ def add_second(
     part: Class, group: Partial, pairs: Pairs, second: Index, shift: Index
 ) -> cython.void:
     """Let the group be the first job and another one at an offset; record it if it is good."""
-    time: Real = 0.0
+    group.depth = 1
+    grow(part, group, second, shift)
     for j in range(part.k):
         group.used[j] = j in (0, shift)
-        group.busiest[2, j] = max(group.busiest[1, j], pairs.moved[shift, j, second])
-        time += group.busiest[2, j]
-    group.chosen[1], group.depth, group.times[2] = second, 2, time
-    group.total[2] = group.total[1] + part.sums[second]
-    group.cost[2] = group.cost[1] + part.prices[second]
-    value = part.weight * group.total[2] / (part.k * time) - group.cost[2]
-    if part.smallest <= 2 and value > pairs.threshold:
-        record(group, pairs, 2, value)
+    group.chosen[1], group.depth = second, 2
+    if part.smallest <= 2 and group.worth[2] > pairs.threshold:
+        record(group, pairs, 2, group.worth[2])
 
 
 @cython.cfunc
@@ -623,11 +615,8 @@ def more_than(part: Class, add: Real, missing: Int) -> Real:
 @cython.exceptval(check=False)
 def complete(part: Class, group: Partial, pairs: Pairs, last: Index) -> cython.void:
     """Record the groups above the threshold with up to two more jobs, from the last profile on."""
-    depth = group.depth
-    time = group.times[depth]
-    best: Real = part.suffix[last, step_of(part, time)]
-    value = part.weight * group.total[depth] / (part.k * time) - group.cost[depth]
-    if value + more_than(part, best, 2) <= pairs.floor:
+    best = group.rest[group.depth]
+    if group.worth[group.depth] + more_than(part, best, 2) <= pairs.floor:
         return
     for o in range(1, part.k):
         pairs.count[o] = 0

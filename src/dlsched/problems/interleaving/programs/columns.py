@@ -159,11 +159,6 @@ class Prices:
         cost: Vector = with_none[members].sum(axis=1)
         return cost
 
-    def interpolate(self, other: Prices, share: float) -> Prices:
-        """Return (1 - share) times these prices plus share times others."""
-        rows = self.rows + share * (other.rows - self.rows)
-        return Prices(rows, self.gpu + share * (other.gpu - self.gpu))
-
 
 class Priced(NamedTuple):
     """Groups above the threshold, and for each class an upper bound on reduced values.
