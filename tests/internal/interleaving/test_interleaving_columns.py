@@ -17,7 +17,7 @@ from dlsched.problems.interleaving.heuristics.matching import SCALE
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.programs import exact_pass
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Prices
+from dlsched.problems.interleaving.programs.columns import Prices, Query
 from dlsched.problems.interleaving.programs.exact_pass import (
     full_efficiency,
     proved,
@@ -27,7 +27,6 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.tunables import LargeTunables
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies
-from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

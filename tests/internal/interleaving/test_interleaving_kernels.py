@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.kernels import local_search, pricing
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Prices
+from dlsched.problems.interleaving.programs.columns import Prices, Profiles, Query, growth_tables
 from dlsched.problems.interleaving.structures.groups import offsets_by_size, padded
-from dlsched.problems.interleaving.structures.tables import Profiles, Query, growth_tables
 from dlsched.testing import strategies
 from drawing import drawn
 from interleaving_instances import gamma_in_doubles

@@ -18,18 +18,16 @@ from dlsched.problems.interleaving.definition.schema import Solution
 from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import GroupMaster, best_choice
 from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
-    Indices,
     Vector,
     groups_of,
     solution_of,
 )
-from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
@@ -186,19 +184,13 @@ class GroupSearch:
     def solve_integer(self, groups: Groups, run: Run) -> bool:
         """Solve the integer program over some groups; return whether it was solved to its end."""
         groups = Groups.join([groups, self.grouping])
-        outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
-        if counts is not None:
-            self.incumbent.offer(groups[np.repeat(np.arange(len(groups)), counts)])
+        outcome, chosen = best_choice(self.pool, groups, run, self.grouping)
+        if chosen is not None:
+            self.incumbent.offer(chosen)
         if outcome.status is not Status.OPTIMAL:
             return False
         self.solved = self.value if outcome.bound is None else outcome.bound
         return True
-
-    def counts(self, groups: Groups) -> Indices:
-        """Return how often the incumbent contains each of the groups."""
-        place = {key: i for i, key in enumerate(groups.identities())}
-        taken = [place[key] for key in self.grouping.identities()]
-        return np.bincount(taken, minlength=len(groups))
 
     def solve_within(self, most: int, slack: float | None = None) -> bool:
         """Find the best grouping of groups whose reduced value is within a slack of the largest.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query
 from dlsched.problems.interleaving.programs.master import best_choice
 from dlsched.problems.interleaving.programs.tunables import Tunables
 from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Indices
-from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
 
 
@@ -28,33 +27,27 @@ class Neighbourhood:
     def improve(self, groups: Groups) -> Groups | None:
         """Return a better grouping, or ``None``."""
         drawn = self.draw(groups)
-        rest = np.setdiff1d(np.arange(len(groups)), drawn)
+        rest = groups[np.setdiff1d(np.arange(len(groups)), drawn)]
         removed = groups[drawn]
         jobs = np.zeros_like(self.pool.multiplicity)
         np.add.at(jobs, removed.members[removed.members >= 0], 1)
-        sub = self.pool.restricted(jobs, self.budget(groups, removed))
+        budget = self.pool.budget
+        if budget is not None:
+            budget -= int(self.pool.gpus(rest).sum())
+        sub = self.pool.restricted(jobs, budget)
         priced = sub.price(self.prices, self.query, self.run)
         if priced is None:
             return None
-        columns = Groups.join([priced.groups, removed])
         inner = self.run.nested(self.tunables.removed_seconds)
-        _, counts = best_choice(sub, columns, inner)
-        if counts is None:
+        _, chosen = best_choice(sub, Groups.join([priced.groups, removed]), inner)
+        if chosen is None:
             return None
         hard = inner.elapsed() > self.tunables.removed_seconds / 2
         size = self.size - 1 if hard else self.size + 1
         self.size = min(max(size, self.tunables.fewest_removed), self.tunables.most_removed)
-        replacement = columns[np.repeat(np.arange(len(columns)), counts)]
-        if replacement.worth.sum() <= removed.worth.sum() + LEAST_GAIN:
+        if chosen.worth.sum() <= removed.worth.sum() + LEAST_GAIN:
             return None
-        return Groups.concatenate([groups[rest], replacement])
-
-    def budget(self, groups: Groups, removed: Groups) -> int | None:
-        """Return the GPUs of the budget that the other groups leave."""
-        if self.pool.budget is None:
-            return None
-        used = self.pool.gpus(groups).sum() - self.pool.gpus(removed).sum()
-        return self.pool.budget - int(used)
+        return Groups.concatenate([rest, chosen])
 
     def draw(self, groups: Groups) -> Indices:
         """Draw groups at random, with a probability that grows with cost minus worth."""

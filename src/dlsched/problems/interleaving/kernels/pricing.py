@@ -45,7 +45,7 @@ more than its rounding."""
 @cython.final
 @cython.cclass
 class Class:
-    """The profiles of a class and what they add at most: `structures.tables` has the meanings.
+    """The profiles of a class and what they add at most: `programs.columns` has the meanings.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Found:
     members, values
         As there.
     quota, listing
-        As in `structures.tables.Query`.
+        As in `programs.columns.Query`.
     stored, kept
         Groups with other first profiles, and with the first profile of now.
     threshold, limit
@@ -216,7 +216,7 @@ def price_class(
     begin, end
         The positions of the groups' first profiles: from `begin` to before `end`.
     tables, profiles, query
-        A `GrowthTables`, `Profiles` and `Query` of `structures.tables`.
+        A `GrowthTables`, `Profiles` and `Query` of `programs.columns`.
     members, values
         Arrays for the result: rows of positions, -1 where a group is smaller, and reduced values.
 

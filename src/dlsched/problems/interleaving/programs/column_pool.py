@@ -16,7 +16,10 @@ from dlsched.problems.interleaving.programs.columns import (
     Priced,
     Prices,
     ProfileClass,
+    Profiles,
+    Query,
     apart_among,
+    growth_tables,
     rows_of,
 )
 from dlsched.problems.interleaving.programs.tunables import TUNABLES
@@ -32,7 +35,6 @@ from dlsched.problems.interleaving.structures.groups import (
     profile_groups,
     trivial_bound,
 )
-from dlsched.problems.interleaving.structures.tables import Profiles, Query, growth_tables
 from dlsched.run import Run
 
 

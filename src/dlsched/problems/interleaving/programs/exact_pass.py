@@ -17,11 +17,10 @@ import numpy as np
 
 from dlsched.problems.interleaving.kernels.pricing import price_pairs
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query, growth_tables
 from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import Flags, Vector
-from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs

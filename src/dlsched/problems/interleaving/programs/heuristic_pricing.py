@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
-from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.columns import Groups, Prices, Profiles
 from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Flags, Indices, Vector
-from dlsched.problems.interleaving.structures.tables import Profiles
 
 
 class Climbed(NamedTuple):

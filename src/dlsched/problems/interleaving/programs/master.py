@@ -8,7 +8,6 @@ import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
-from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -116,27 +115,23 @@ def counted_form(pool: GroupPool, groups: Groups) -> StandardForm:
 
 
 def best_choice(
-    pool: GroupPool, groups: Groups, run: Run, start: Indices | None = None
-) -> tuple[Outcome, Indices | None]:
-    """Solve the integer master over some groups.
+    pool: GroupPool, groups: Groups, run: Run, start: Groups | None = None
+) -> tuple[Outcome, Groups | None]:
+    """Solve the integer master over some groups; return the outcome, and the groups it takes.
 
     Parameters
     ----------
     start
-        How often each group is taken in a known solution.
-
-    Returns
-    -------
-    tuple
-        The outcome, and how often each group is taken.
+        A known solution, of these groups.
     """
     counted = pool.budget is not None and len(pool.classes) > 1
     form = counted_form(pool, groups) if counted else choice_form(pool, groups)
-    point = None if start is None else start.astype(float)
+    point = None if start is None else groups.often_in(start)
     if counted and point is not None:
         classes = len(pool.classes)
         point = np.append(point, np.bincount(groups.class_of, weights=point, minlength=classes))
     outcome = highs.solve(form, 0, run, start=point, quiet=True)
     if outcome.values is None or outcome.status is Status.INFEASIBLE:
         return outcome, None
-    return outcome, np.rint(outcome.values[: len(groups)]).astype(np.int64)
+    often = np.rint(outcome.values[: len(groups)]).astype(np.int64)
+    return outcome, groups[np.repeat(np.arange(len(groups)), often)]
