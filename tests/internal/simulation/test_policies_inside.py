@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from dlsched.problems.interleaving import iteration_time
-from dlsched.problems.interleaving.structures.offsets import best_offsets
+from dlsched.problems.interleaving.structures.groups import best_offsets
 from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.kernels import seeded_groups as kernel
 from dlsched.simulation.policies.muri_seeded import Queue, seeded_groups

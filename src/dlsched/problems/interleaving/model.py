@@ -10,12 +10,12 @@ from dlsched.problems.interleaving.definition.check import efficiency
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import (
+    best_offsets,
     efficiencies,
     job_groups,
     solution_of,
     stage_array,
 )
-from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.schema import granularity
 
 MOST_GROUPS = 200_000

@@ -32,7 +32,9 @@ def check(instance: Instance, solution: Solution) -> Report:
     ``details`` has ``groups``, their ``gpus``, the ``mean_efficiency`` of a group and the
     ``largest_group``. Groups whose efficiency cannot be computed count 0.
     """
-    computable = [group for group in solution.groups if _computable(instance, group)]
+    index = instance.job_index
+    known = [group for group in solution.groups if all(job in index for job in group.jobs)]
+    computable = [group for group in known if 0 < len(group.jobs) == len(group.offsets)]
     gammas = [_gamma(instance, group) for group in computable]
     details: dict[str, Number | float] = {
         "groups": len(solution.groups),
@@ -99,11 +101,6 @@ def _total(terms: list[Fraction]) -> Fraction:
     while len(terms) > 1:
         terms = [sum(terms[i : i + 2], Fraction(0)) for i in range(0, len(terms), 2)]
     return terms[0] if terms else Fraction(0)
-
-
-def _computable(instance: Instance, group: Group) -> bool:
-    known = all(job in instance.job_index for job in group.jobs)
-    return known and 0 < len(group.jobs) == len(group.offsets)
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:

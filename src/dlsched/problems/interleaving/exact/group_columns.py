@@ -128,10 +128,9 @@ class GroupSearch:
         Parameters
         ----------
         share
-            Largest share of the time limit, or of what is left of it.
+            Largest share of what is left of the time limit.
         """
-        left = self.run.elapsed() + share * self.run.remaining()
-        deadline = max(share * (self.run.time_limit or np.inf), left)
+        deadline = self.run.elapsed() + share * self.run.remaining()
         largest = max(len(profiles.rows) for profiles in self.pool.classes)
         if self.pool.listed is not None or largest < self.tunables.many_profiles:
             self._solve_smoothed(deadline)
@@ -148,7 +147,6 @@ class GroupSearch:
         master.add(Groups.join([self.grouping, self.pool.singles()]))
         if self.few and self.pool.listed is not None:
             master.add(self.pool.listed)
-
         query = Query(0.0, self.tunables.quota, self.tunables.capacity)
 
         def price(prices: Prices) -> tuple[float, Groups] | None:

@@ -55,7 +55,4 @@ class Neighbourhood:
         loss = cost - groups.worth
         loss = loss - loss.min() + 1e-3 * (np.ptp(loss) + 1e-9)
         size = min(self.size, len(groups))
-        drawn: Indices = self.run.rng.choice(
-            len(groups), size=size, replace=False, p=loss / loss.sum()
-        )
-        return drawn
+        return self.run.rng.choice(len(groups), size=size, replace=False, p=loss / loss.sum())

@@ -14,8 +14,7 @@ from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
 from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
 from dlsched.problems.interleaving.heuristics.tunables import MATCHING, REGROUP
 from dlsched.problems.interleaving.structures.group_counts import count_multisets
-from dlsched.problems.interleaving.structures.groups import solution_of
-from dlsched.problems.interleaving.structures.offsets import arrangements
+from dlsched.problems.interleaving.structures.groups import arrangements, solution_of
 from dlsched.registry.own import method
 from dlsched.run import Run
 

@@ -168,8 +168,7 @@ def _potentials(units: Vector) -> Vector:
         distance = shorter
     right = -distance
     row_potentials = units[np.arange(len(units)), partner] - right[partner]
-    both: Vector = row_potentials + right
-    return both
+    return row_potentials + right
 
 
 def _sparse(slack: Vector, degree: int) -> Flags:

@@ -114,13 +114,11 @@ class GroupPool:
 
     def gpus(self, groups: Groups) -> Indices:
         """Return the GPUs of each group."""
-        gpus: Indices = self.class_gpus[groups.class_of]
-        return gpus
+        return np.take(self.class_gpus, groups.class_of)
 
     def reduced(self, prices: Prices, groups: Groups) -> Vector:
         """Return what each group is worth beyond the prices of its jobs and GPUs."""
-        value: Vector = groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
-        return value
+        return groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
 
     def groups(self, groups: Sequence[Sequence[int]]) -> Groups:
         """Return groups given by their profiles' rows."""
@@ -136,7 +134,7 @@ class GroupPool:
 
     def pairs_apart(self, members: Indices) -> Indices:
         """Return how many pairs of each group must not share; groups as in `groups_of_rows`."""
-        count: Indices = np.zeros(len(members), dtype=np.int64)
+        count = np.zeros(len(members), dtype=np.int64)
         for i, j in combinations(range(members.shape[1]), 2):
             both = (members[:, i] >= 0) & (members[:, j] >= 0)
             count += both & self.apart[members[:, i], members[:, j]]

@@ -224,15 +224,13 @@ class _CandidateSearch:
 
     def _row(self, time: Positions) -> Positions:
         """Return the row of the table for each time."""
-        row: Positions = np.searchsorted(self.times, time, side="right") - 1
-        return row
+        return np.searchsorted(self.times, time, side="right") - 1
 
     def _more(self, jobs: int, best: Ints) -> Ints:
         """Return the most that further jobs add; if groups may be smaller, at least 0."""
         if self.data.smallest == self.data.largest:
             return jobs * best
-        more: Ints = jobs * np.maximum(best, 0)
-        return more
+        return jobs * np.maximum(best, 0)
 
     def _grown(self, partial: _Partial) -> Iterator[Positions]:
         """Yield the groups that one job, or more, make of partial groups."""

@@ -1,4 +1,4 @@
-"""Many groups at once, in floating point: least iteration times, efficiencies, enumeration.
+"""A group's offsets (Muri, eq. 3); many groups at once, in floating point: times, efficiencies.
 
 Every stage is the double nearest to the instance's decimal, and gamma is computed from at most
 k * k of them by additions, maxima and one division; see `GAMMA_ERROR`.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, permutations
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.interleaving.definition.check import Stages, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
-from dlsched.problems.interleaving.structures.offsets import arrangements, best_offsets
 from dlsched.schema import Number
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -48,9 +48,24 @@ _FACTOR = 2**900
 range, are then 2**-175 to 2**950."""
 
 
+def arrangements(k: int, size: int) -> Iterator[tuple[int, ...]]:
+    """Yield the offsets that a group of this size can have, up to a cyclic shift.
+
+    Shifting all offsets alike does not change the time, so the first job stays at 0.
+    """
+    for rest in permutations(range(1, k), size - 1):
+        yield (0, *rest)
+
+
+def best_offsets(stages: Sequence[Stages]) -> tuple[int, ...]:
+    """Return the offsets of least iteration time; with ties the lexicographically least."""
+    k = len(stages[0])
+    return min(arrangements(k, len(stages)), key=lambda offsets: iteration_time(stages, offsets))
+
+
 @cache
 def offsets_table(k: int, size: int) -> Indices:
-    """Return the arrangements of a group as rows, in the order of `offsets.arrangements`."""
+    """Return the arrangements of a group as rows, in the order of `arrangements`."""
     return np.array(list(arrangements(k, size)), dtype=np.int64)
 
 
