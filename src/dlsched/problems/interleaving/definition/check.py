@@ -126,31 +126,30 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
 
 
 def _group_violations(instance: Instance, group: Group, where: str) -> Iterable[Violation]:
-    k = len(instance.resources)
     size = len(group.jobs)
-    limit = instance.group_limit
+    least, most = instance.smallest_group, instance.group_limit
     if size == 0:
         yield Violation("empty_group", f"{where}.jobs", "the group has no job")
-    if size > limit:
-        message = f"{size} jobs, the most is {limit}"
-        yield Violation("too_large", f"{where}.jobs", message, size - limit)
-    if instance.grouping == "uniform" and 0 < size < k:
-        message = f"{size} jobs, uniform groups have {k}"
-        yield Violation("not_uniform", f"{where}.jobs", message, k - size)
-    counts = {
-        instance.jobs[instance.job_index[job]].gpus
-        for job in group.jobs
-        if job in instance.job_index
-    }
+    elif size < least:
+        message = f"{size} jobs, uniform groups have {least}"
+        yield Violation("not_uniform", f"{where}.jobs", message, least - size)
+    if size > most:
+        message = f"{size} jobs, the most is {most}"
+        yield Violation("too_large", f"{where}.jobs", message, size - most)
+    index = instance.job_index
+    counts = sorted({instance.jobs[index[job]].gpus for job in group.jobs if job in index})
     if len(counts) > 1:
-        message = f"its jobs have {', '.join(map(str, sorted(counts)))} GPUs"
-        yield Violation("mixed_gpus", f"{where}.jobs", message, max(counts) - min(counts))
-    if len(group.offsets) < size:
-        message = f"{size} jobs, {len(group.offsets)} offsets"
-        yield Violation("offsets_missing", f"{where}.offsets", message, size - len(group.offsets))
-    if len(group.offsets) > size:
-        message = f"{size} jobs, {len(group.offsets)} offsets"
-        yield Violation("offsets_surplus", f"{where}.offsets", message, len(group.offsets) - size)
+        message = f"its jobs have {', '.join(map(str, counts))} GPUs"
+        yield Violation("mixed_gpus", f"{where}.jobs", message, counts[-1] - counts[0])
+    yield from _offset_violations(len(instance.resources), group, where)
+
+
+def _offset_violations(k: int, group: Group, where: str) -> Iterable[Violation]:
+    missing = len(group.jobs) - len(group.offsets)
+    if missing:
+        rule = "offsets_missing" if missing > 0 else "offsets_surplus"
+        message = f"{len(group.jobs)} jobs, {len(group.offsets)} offsets"
+        yield Violation(rule, f"{where}.offsets", message, abs(missing))
     for n, offset in enumerate(group.offsets):
         if offset >= k:
             message = f"offset {offset}, the last stage is {k - 1}"

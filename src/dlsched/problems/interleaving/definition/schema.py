@@ -68,32 +68,21 @@ class Instance(schema.Instance):
                 f"{size} jobs need as many distinct offsets, and there are {k}",
                 f"write at most {k}, the number of resources",
             )
-        if size is not None and size < k and self.grouping == "uniform":
-            raise Flaw(
-                ("max_group_size",),
-                f"{size} contradicts uniform groups of {k}",
-                'leave it out, or write "grouping": "cover"',
-            )
-        if self.gpu_budget is not None and self.grouping == "uniform":
-            raise Flaw(
-                ("gpu_budget",),
-                "has no use with uniform groups: the jobs determine their GPUs",
-                'leave it out, or write "grouping": "cover"',
-            )
+        if self.grouping == "uniform":
+            remedy = 'leave it out, or write "grouping": "cover"'
+            if size is not None and size < k:
+                raise Flaw(("max_group_size",), f"{size} contradicts uniform groups of {k}", remedy)
+            if self.gpu_budget is not None:
+                text = "has no use with uniform groups: the jobs determine their GPUs"
+                raise Flaw(("gpu_budget",), text, remedy)
         schema.require_unique((job.id for job in self.jobs), "jobs")
         for j, job in enumerate(self.jobs):
-            if len(job.stages) != k:
-                raise Flaw(
-                    ("jobs", j, "stages"),
-                    f"has {len(job.stages)} entries",
-                    f"give {k}, one for each resource",
-                )
+            place = ("jobs", j, "stages")
+            count = len(job.stages)
+            if count != k:
+                raise Flaw(place, f"has {count} entries", f"give {k}, one for each resource")
             if not any(job.stages):
-                raise Flaw(
-                    ("jobs", j, "stages"),
-                    "has no stage above 0",
-                    "give one a time, or drop the job",
-                )
+                raise Flaw(place, "has no stage above 0", "give one a time, or drop the job")
         return self
 
     @property

@@ -150,16 +150,15 @@ def _form(
     upper: list[int] = []
     gpus = {}
     costs = {}
-    for c, (job_class, listed) in enumerate(zip(classes, enumerated, strict=True)):
-        for group in listed:
-            column = len(upper)
-            use = Counter(job_class.profiles[p] for p in group.profiles)
-            upper.append(min(jobs[row] // often for row, often in use.items()))
-            for row, often in use.items():
-                cells[row][column] = often
-            of_class[c][column] = 1
-            gpus[column] = job_class.gpus
-            costs[column] = -math.ceil(group.worth * 2**BITS)
+    columns = [(c, group) for c, listed in enumerate(enumerated) for group in listed]
+    for column, (c, group) in enumerate(columns):
+        use = Counter(classes[c].profiles[p] for p in group.profiles)
+        upper.append(min(jobs[row] // often for row, often in use.items()))
+        for row, often in use.items():
+            cells[row][column] = often
+        of_class[c][column] = 1
+        gpus[column] = classes[c].gpus
+        costs[column] = -math.ceil(group.worth * 2**BITS)
     rows = [Row(entries, count, count) for entries, count in zip(cells, jobs, strict=True)]
     rows += [
         Row(of_one_class, job_class.fewest, job_class.most)
@@ -168,5 +167,5 @@ def _form(
     if instance.gpu_budget is not None:
         rows.append(Row(gpus, None, instance.gpu_budget))
     goal = Goal("efficiency", -1, costs, 0, Fraction(1, 2**BITS), False)
-    n = len(upper)
-    return Form("groups", [0] * n, upper, [True] * n, rows, [goal])
+    count = len(columns)
+    return Form("groups", [0] * count, upper, [True] * count, rows, [goal])
