@@ -98,19 +98,16 @@ def generate(
         rows = _divisible(rows, resources)
     if cluster is not None:
         rows = [rows[j] for j in queue_head([row["gpus"] for row in rows], resources, cluster)]
-    data: dict[str, Any] = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": "unnamed",
-        "resources": _names(resources),
-        "grouping": grouping,
-        "weigh_by": weigh_by,
-        "jobs": rows,
-    }
-    if cluster is not None:
-        data["gpu_budget"] = cluster
-    instance = Instance.parse(data, "the generator")
+    fields = {"resources": _names(resources), "grouping": grouping, "weigh_by": weigh_by}
+    limit = {} if cluster is None else {"gpu_budget": cluster}
+    instance = instance_of(rows, "the generator", **fields, **limit)
     return instance if budget is None else with_budget(instance, budget)
+
+
+def instance_of(jobs: Sequence[Mapping[str, Any]], origin: str, **fields: Any) -> Instance:
+    """Return the instance of jobs and fields as a document has them."""
+    head = {"dlsched": 1, "problem": "interleaving", "name": "unnamed"}
+    return Instance.parse(head | fields | {"jobs": jobs}, origin)
 
 
 def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
@@ -215,13 +212,8 @@ def examples() -> list[Instance]:
 def _example(
     name: str, where: str, resources: list[str], jobs: Mapping[str, Sequence[float]], **more: Any
 ) -> Instance:
-    data = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": name,
-        "source": f"Muri (SIGCOMM'22), {where}",
-        "resources": resources,
-        "grouping": "cover" if "gpu_budget" in more else "uniform",
-        "jobs": [{"id": job, "stages": list(stages)} for job, stages in jobs.items()],
-    }
-    return Instance.parse(data | more, "the generator")
+    rows = [{"id": job, "stages": list(stages)} for job, stages in jobs.items()]
+    source = f"Muri (SIGCOMM'22), {where}"
+    grouping = "cover" if "gpu_budget" in more else "uniform"
+    fields = {"name": name, "source": source, "resources": resources, "grouping": grouping}
+    return instance_of(rows, "the generator", **fields, **more)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.instances.generate import queue_head, with_budget
+from dlsched.problems.interleaving.instances.generate import instance_of, queue_head, with_budget
 from dlsched.problems.interleaving.structures.profiles import RESOURCES
 from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.schema import Number, simplify
@@ -129,13 +129,6 @@ def _cover(jobs: Iterable[JobState], resources: int) -> Instance:
             rows.append({"id": job.id, "gpus": job.gpus, "stages": times})
         else:
             omitted += 1
-    data = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": "unnamed",
-        "notes": f"stages in milliseconds; {omitted} jobs without GPUs or stages left out",
-        "resources": RECORDED if resources == len(RECORDED) else RESOURCES,
-        "grouping": "cover",
-        "jobs": rows,
-    }
-    return Instance.parse(data, "the cluster's state")
+    names = RECORDED if resources == len(RECORDED) else RESOURCES
+    notes = f"stages in milliseconds; {omitted} jobs without GPUs or stages left out"
+    return instance_of(rows, "the cluster's state", resources=names, grouping="cover", notes=notes)
