@@ -96,17 +96,10 @@ class OddSets:
         if not count:
             return 0
         i, j = edges.T
-        number = np.arange(count)
-        rows = [i, j]
-        columns = [number, number]
-        for row, flags in enumerate(self.sets, self.n):
-            within = np.flatnonzero(flags[i] & flags[j])
-            rows.append(np.full(len(within), row))
-            columns.append(within)
-        positions = np.concatenate(rows), np.concatenate(columns)
-        A = sparse.csc_array(
-            (np.ones(len(positions[0])), positions), shape=(self.n + len(self.sets), count)
-        )
+        place = np.append(i, j), np.tile(np.arange(count), 2)
+        ends = sparse.csc_array((np.ones(2 * count), place), shape=(self.n, count))
+        inside = np.array([flags[i] & flags[j] for flags in self.sets], dtype=float)
+        A = sparse.vstack([ends, sparse.csc_array(inside.reshape(-1, count))], format="csc")
         self.program.add_columns(self.units[i, j] / self.scale, A)
         self.edges = np.concatenate([self.edges, edges])
         return count
