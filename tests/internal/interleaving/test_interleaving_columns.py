@@ -15,7 +15,6 @@ from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.heuristics.matching import SCALE
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
-from dlsched.problems.interleaving.programs import exact_pass
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Prices, Query
 from dlsched.problems.interleaving.programs.exact_pass import (
@@ -84,7 +83,7 @@ def test_a_bound_holds_wherever_a_pass_is_stopped(
     for part, more in ((looks, 0), (looks // 2, 1)):
         prices = prices_of(pool, seed + more)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_pass, "LARGE", LargeTunables(pairs_at_once=1))
+            patch.setattr(f"{search.__module__}.LARGE", LargeTunables(pairs_at_once=1))
             found = search(pool, prices, above, 5_000, Stopped(part))
         known = proved(pool, prices, found, known)
         assert listed.listed is not None
@@ -119,8 +118,8 @@ def test_bounds_of_the_large_relaxation_are_above_the_optimum(instance: Instance
         return
     pool, optimum = GroupPool(instance), oracles.interleaving(instance)[0]
     groups = pool.groups_of_jobs(initial_groups(instance, Run()))
-    prices, none = LargeRelaxation(pool, Run(), groups).bounds(np.inf), np.zeros(len(pool.classes))
-    found = [pool.bound(at, none) for at in prices]
+    relaxation, none = LargeRelaxation(pool, Run(), groups), np.zeros(len(pool.classes))
+    found = [pool.bound(prices, none) for prices in relaxation.bounds(np.inf)]
     smoothed = dlsched.solve(instance, "lagrangian").certified[0].value
     assert found and min(found) >= optimum
     assert float(min(found)) <= float(smoothed) * (1 + 1e-4)
