@@ -30,6 +30,7 @@ from dlsched.problems.interleaving.structures.groups import (
 )
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.incumbent import Incumbent
 
 _LARGEST_GPUS = 10**6
 """Largest coefficient of the integer program's row of GPUs; solvers' tolerances are absolute."""
@@ -104,8 +105,8 @@ class Grouping:
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
         budget = self.instance.gpu_budget or 0
-        best = self.worth
-        kept = copy.deepcopy(self.members)
+        best: Incumbent[dict[int, Indices], float] = Incumbent(self.run, lambda _: self.worth)
+        best.offer(copy.deepcopy(self.members))
         low = REGROUP.lowest_price
         high = REGROUP.highest_price
         for _ in range(REGROUP.halvings):
@@ -117,10 +118,9 @@ class Grouping:
                 low = price
                 continue
             high = price
-            if self.worth > best:
-                best = self.worth
-                kept = copy.deepcopy(self.members)
-        self.members = kept
+            best.offer(copy.deepcopy(self.members))
+        assert best.solution is not None
+        self.members = best.solution
         while (split := self._best_split(budget - self.gpus)) is not None:
             members = self.members[split.gpus]
             empty = int(np.flatnonzero(members[:, 0] < 0)[0])
