@@ -53,6 +53,12 @@ def evaluate(instance: Instance, allocation: Mapping[str, Allocation]) -> ByLeve
     return ByLevel(LEVELS, (simplify(throughput), split))
 
 
+def value_of(instance: Instance, solution: Solution) -> ByLevel[Number] | None:
+    """Return the value of a solution; ``None`` if it is not feasible."""
+    feasible = check(instance, solution).feasible
+    return evaluate(instance, solution.allocation) if feasible else None
+
+
 def used(allocation: Mapping[str, Allocation]) -> Used:
     """Return GPUs, CPUs and memory in use on each server whose id is a valid index."""
     use: Used = {}

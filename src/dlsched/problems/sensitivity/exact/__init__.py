@@ -10,12 +10,11 @@ from dlsched.problems.sensitivity.exact.levels import Levels
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
-from dlsched.problems.sensitivity.structures.free_resources import solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
-from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Start, Status
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
+from dlsched.solvers.incumbent import nothing_to_do
 
 logger = logging.getLogger(__name__)
 
@@ -51,16 +50,8 @@ class _Patterns(Levels):
     def solve(self) -> Claim:
         instance = self.instance
         if not instance.jobs:
-            reason = "there are no jobs"
-            self.offer(solution_of(instance, {}))
-            self.first.append(Bound(0, "certified", reason))
-            self.second.append(Bound(0, "certified", reason))
-            return self.claim(Status.OPTIMAL, reason=reason)
+            return nothing_to_do(Solution(allocation={}), "there are no jobs", levels=2)
         self.begin()
-        if isinstance(self.run.start, Solution):
-            better = self.offer(self.run.start)
-            said = "the first incumbent" if better else "no better than the heuristics'"
-            self.start = Start(True, said)
         self.run.announce(Stage.BUILDING, f"the patterns of servers of {instance.name}")
         together = Program(instance, whole=True, units=False)
         free = together
@@ -83,8 +74,8 @@ class _Patterns(Levels):
     def without_patterns(self, reason: str) -> Claim:
         """Solve the integer program instead, or return the pooled bound if that is too large."""
         if model.variables(self.instance) <= model.MOST_VARIABLES:
-            return solve_model(self.instance, self.run, self.best)
-        self.first += pooled_bounds(self.instance, self.run)
+            return solve_model(self.instance, self.run, self.best.solution)
+        self.limit(*pooled_bounds(self.instance, self.run))
         self.second.append(self.forced)
         self.reason = reason
         return self.stopped()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
 from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
@@ -32,7 +31,7 @@ class Levels(PatternSearch):
         if program.bound is None:
             return None
         bound = simplify(program.bound * program.granularity)
-        self.first.append(Bound(bound, "certified", "prices and a table of one server"))
+        self.limit(Bound(bound, "certified", "prices and a table of one server"))
         if relaxed is not None and not self.within(bound):
             bound = self.lower_by_pooled(program, bound)
             if not self.within(bound):
@@ -54,13 +53,13 @@ class Levels(PatternSearch):
         servers that jobs are whole: where CPUs are scarce the latter is often attained.
         """
         run = self.run.nested(SECONDS)
-        self.first += pooled_bounds(self.instance, run)
+        self.limit(*pooled_bounds(self.instance, run))
         least = min(self.first, key=lambda entry: entry.value)
         assert program.bound is not None
         program.bound = min(program.bound, math.floor(Fraction(least.value) / program.granularity))
         rounded = simplify(program.bound * program.granularity)
         if rounded < least.value:  # as jobs without options do not count here
-            self.first.append(Bound(rounded, least.kind, least.method))
+            self.limit(Bound(rounded, least.kind, least.method))
         return simplify(min(Fraction(bound), Fraction(rounded)))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
@@ -70,7 +69,7 @@ class Levels(PatternSearch):
         first given a few seconds, and all the time only if the patterns are too many.
         """
         better = []
-        if self.best is not None:
+        if self.best.value is not None:
             least = int(self.value[0] / program.granularity)
             better = [Lagrangian(program, prices).cutoff(least)]
         numbered = self.few_items(program, better)
@@ -80,12 +79,12 @@ class Levels(PatternSearch):
             numbered = closed = self.close_by_servers(program, self.run)
         if not closed or self.within(bound):
             return bound
-        if self.best is None:
+        if self.best.value is None:
             self.infeasible = True
             return bound
         bound = simplify(min(Fraction(bound), self.value[0] + self.doubt(program)))
         how = "highs with every server" if numbered else "highs on all patterns near the bound"
-        self.first.append(Bound(bound, "claimed", how))
+        self.limit(Bound(bound, "claimed", how))
         self.rounded = 0 < relative_gap(self.value[0], bound) <= SOLVER_PRECISION
         self.termination = Termination.TOLERANCES
         self.reason = "the throughputs are too far apart for the solver's tolerances"
@@ -128,7 +127,7 @@ class Levels(PatternSearch):
             self.solve_integer(program, self.run.nested(SECONDS))
         while not self.run.stop_reason():
             gap = last
-            if self.best is not None:
+            if self.best.value is not None:
                 gap = program.bound - int(self.value[0] / program.granularity)
                 if gap == 0 or self.within(program.bound * program.granularity):
                     return True
@@ -158,8 +157,8 @@ class Levels(PatternSearch):
         outcome = numbered(program, run)
         if outcome.values is None:
             return outcome.status is Status.INFEASIBLE
-        solution = self.offer_numbered(program, outcome.values)
-        return solution is not None and outcome.status is Status.OPTIMAL
+        value = self.offer_numbered(program, outcome.values)
+        return value is not None and outcome.status is Status.OPTIMAL
 
     def minimise_split(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
@@ -168,7 +167,7 @@ class Levels(PatternSearch):
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)
-        add_known(program, self.found)
+        add_known(program, self.feasible)
         first = relax(program, self.run)
         if first is None or program.bound is None:
             return False
@@ -228,10 +227,10 @@ class Levels(PatternSearch):
         outcome = numbered(program, run, floor)
         if outcome.values is None or outcome.status is not Status.OPTIMAL:
             return False
-        solution = self.offer_numbered(program, outcome.values)
-        if solution is None:
+        value = self.offer_numbered(program, outcome.values)
+        if value is None:
             return False
         self.reason = Termination.TOLERANCES.sentence
-        least = min(evaluate(self.instance, solution.allocation)[1], self.value[1])
+        least = min(value[1], self.value[1])
         self.second.append(Bound(least, "claimed", "highs with every server"))
         return least == self.value[1]

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity import model
-from dlsched.problems.sensitivity.definition.check import check, evaluate
+from dlsched.problems.sensitivity.definition.check import value_of
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.heuristics.price_round import price_round
 from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.registry.own import method
-from dlsched.results.objective import TOLERANCE, Bound, relative_gap
+from dlsched.results.objective import TOLERANCE, Bound, ByLevel, relative_gap
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import Number
+from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.single_level import ModelModule
 
+Best: TypeAlias = Incumbent[Solution, ByLevel[Number]]
+"""The best solution known; points show its throughput."""
 _OVERLOADED = "CPUs or memory have too many digits for the solver: its point overloads a server"
 
 
@@ -50,38 +57,34 @@ def solve_model(
     module: ModelModule[Instance] = model,
 ) -> Claim:
     """Solve a model from a first solution; what it returns is within exact capacities."""
-    given = [s for s in (first, run.start) if isinstance(s, Solution)]
-    best = _best_of(instance, given)
+    best = incumbent(run.nested(), partial(value_of, instance))
+    for solution in (first, run.start):
+        if isinstance(solution, Solution):
+            best.offer(solution)
     try:
         claim = solve_levels(instance, run, module, levels, first=first)
     except SolverFailure as error:
-        if best is None:
+        if best.solution is None:
             return Claim(status=Status.NO_SOLUTION, reason=str(error))
-        return Claim(best, Status.FEASIBLE, str(error), termination=Termination.UNDECIDED)
+        return Claim(best.solution, Status.FEASIBLE, str(error), termination=Termination.UNDECIDED)
     return _checked(instance, claim, best)
 
 
-def _best_of(instance: Instance, solutions: list[Solution]) -> Solution | None:
-    """Return the best of the solutions that are feasible."""
-    best: Solution | None = None
-    for solution in solutions:
-        if check(instance, solution).feasible:
-            value = evaluate(instance, solution.allocation)
-            if best is None or value.better_than(evaluate(instance, best.allocation)):
-                best = solution
-    return best
+def incumbent(run: Run, worth: Callable[[Solution], ByLevel[Number] | None]) -> Best:
+    """Return the incumbent of a search, which has none yet."""
+    return Incumbent(run, worth, ByLevel.better_than, lambda value: float(value[0]))
 
 
-def _checked(instance: Instance, claim: Claim, best: Solution | None) -> Claim:
+def _checked(instance: Instance, claim: Claim, best: Best) -> Claim:
     """Return a claim of the solver, without what exact arithmetic does not confirm."""
     solution = claim.solution
     if not isinstance(solution, Solution):
         return claim
     bounds = [list(level) for level in claim.bounds]
-    if not check(instance, solution).feasible:
+    value = value_of(instance, solution)
+    if value is None:
         return _held_back(instance, best, bounds, _OVERLOADED)
-    value = evaluate(instance, solution.allocation)
-    if best is not None and evaluate(instance, best.allocation).better_than(value):
+    if best.value is not None and best.value.better_than(value):
         return _held_back(instance, best, bounds, Termination.TOLERANCES.sentence)
     least = min((Fraction(bound.value) for bound in bounds[0]), default=None)
     claim = replace(claim, objective=tuple(value)[: len(claim.objective or ())])
@@ -92,17 +95,15 @@ def _checked(instance: Instance, claim: Claim, best: Solution | None) -> Claim:
     return claim
 
 
-def _held_back(
-    instance: Instance, best: Solution | None, bounds: list[list[Bound]], reason: str
-) -> Claim:
+def _held_back(instance: Instance, best: Best, bounds: list[list[Bound]], reason: str) -> Claim:
     """Return the best solution known and the bounds on the throughput, without a proof."""
     first = bounds[0] if bounds else []
-    if best is not None:
-        value = evaluate(instance, best.allocation)[0]
+    if best.value is not None:
+        value = best.value[0]
         first = [bound for bound in first if bound.kind != "claimed" or bound.value >= value]
     return Claim(
-        solution=best,
-        status=Status.NO_SOLUTION if best is None else Status.FEASIBLE,
+        solution=best.solution,
+        status=Status.NO_SOLUTION if best.solution is None else Status.FEASIBLE,
         reason=reason,
         termination=Termination.TOLERANCES,
         bounds=[first, [split_bound(instance)]],

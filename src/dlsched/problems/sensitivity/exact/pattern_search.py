@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from dlsched.problems.sensitivity.definition.check import check, evaluate
+from dlsched.problems.sensitivity.definition.check import value_of
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
+from dlsched.problems.sensitivity.exact.milp import incumbent
 from dlsched.problems.sensitivity.heuristics.price_round import price_round
 from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_from,
@@ -18,8 +20,8 @@ from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.programs.pooled import split_bound
-from dlsched.results.objective import Bound, relative_gap
-from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.results.objective import Bound, ByLevel, relative_gap
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Outcome, Vector
@@ -41,10 +43,8 @@ class PatternSearch:
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance = instance
         self.run = run
-        self.best: Solution | None = None
-        self.found: list[Solution] = []
-        self.value: tuple[Number, ...] = ()
-        self.start: Start | None = None
+        self.best = incumbent(run, self.worth)
+        self.feasible: list[Solution] = []
         self.first: list[Bound] = []
         self.second: list[Bound] = []
         self.infeasible = False
@@ -55,33 +55,37 @@ class PatternSearch:
         most = instance.servers.gpus
         self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
 
-    def begin(self) -> None:
-        """Keep the solutions of heuristics, and the bounds that came with them."""
-        found = self.run.found
-        bounds = self.run.known_bounds
-        if not found:
-            self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
-            claim = price_round(self.instance, self.run.nested())
-            found = [claim.solution]
-            bounds = claim.bounds
-        for solution in found:
-            if isinstance(solution, Solution):
-                self.offer(solution)
-        self.first += bounds[0] if bounds else []
+    @property
+    def value(self) -> ByLevel[Number]:
+        """The incumbent's throughput and split jobs."""
+        assert self.best.value is not None
+        return self.best.value
 
-    def offer(self, solution: Solution) -> bool:
-        """Make a solution the incumbent if it is feasible and better; return whether it is."""
-        if not check(self.instance, solution).feasible:
-            return False  # a faulty heuristic must not end the exact method
-        self.found.append(solution)
-        value = evaluate(self.instance, solution.allocation)
-        if self.best is not None and not value.better_than(self.value):
-            return False
-        self.best = solution
-        self.value = value
-        bound = float(self.first[-1].value) if self.first else None
-        self.run.record(float(value[0]), bound)
-        return True
+    def worth(self, solution: Solution) -> ByLevel[Number] | None:
+        """Return the value of a solution, whose patterns become columns if it is feasible."""
+        value = value_of(self.instance, solution)
+        if value is not None:  # a faulty heuristic must not end the exact method
+            self.feasible.append(solution)
+        return value
+
+    def begin(self) -> None:
+        """Offer what is known, and keep the bounds that came with it."""
+        self.limit(*itertools.chain(*self.run.known_bounds[:1]))
+        self.best.begin(self.first_solutions, lambda solution: solution)
+
+    def first_solutions(self) -> Iterator[Solution]:
+        """Yield the solution of `price_round`, and keep its bounds."""
+        self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
+        claim = price_round(self.instance, self.run.nested())
+        if isinstance(claim.solution, Solution):
+            yield claim.solution
+        self.limit(*claim.bounds[0])
+
+    def limit(self, *bounds: Bound) -> None:
+        """Add bounds on the throughput."""
+        self.first += bounds
+        if bounds:
+            self.best.bound = float(bounds[-1].value)
 
     def bound(self) -> Number | None:
         """Return the least bound on the throughput."""
@@ -89,7 +93,7 @@ class PatternSearch:
 
     def within(self, bound: Number) -> bool:
         """Whether the incumbent's throughput is within the run's gap of a bound."""
-        return self.best is not None and relative_gap(self.value[0], bound) <= self.run.gap
+        return self.best.value is not None and relative_gap(self.value[0], bound) <= self.run.gap
 
     def proved(self) -> bool:
         """Whether the throughput is within the gap of its bound."""
@@ -104,7 +108,7 @@ class PatternSearch:
 
     def stopped(self) -> Claim:
         """Return the incumbent and the bounds after a limit, or if the search cannot continue."""
-        status = Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
+        status = Status.NO_SOLUTION if self.best.solution is None else Status.FEASIBLE
         limit = self.run.stop_reason()
         if limit:
             return self.claim(status, limit)
@@ -115,19 +119,19 @@ class PatternSearch:
     ) -> Claim:
         """Return the incumbent with the bounds of both levels."""
         return Claim(
-            solution=self.best,
+            solution=self.best.solution,
             status=status,
             termination=termination,
             reason=reason,
-            objective=self.value or None,
+            objective=self.best.value,
             bounds=[self.first, self.second],
-            start=self.start,
+            start=self.best.start,
         )
 
     def relaxed(self, program: Program) -> Relaxed | None:
         """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
-        add_known(program, self.found)
+        add_known(program, self.feasible)
         return relax(program, self.run)
 
     def solve_integer(
@@ -140,7 +144,7 @@ class PatternSearch:
         """Solve the integer program over the patterns known, and offer its solution."""
         outcome = integer(program, run, floor, cutoffs)
         if outcome.values is not None:
-            self.offer(solution_from(program, outcome.values))
+            self.best.offer(solution_from(program, outcome.values))
         return outcome
 
     def enumerate(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
@@ -169,12 +173,14 @@ class PatternSearch:
         """Return the number of pairs of server and kind of item."""
         return self.instance.servers.count * len(program.items)
 
-    def offer_numbered(self, program: Program, x: Vector) -> Solution | None:
-        """Offer the solution of a point of the program with every server, and return it.
+    def offer_numbered(self, program: Program, x: Vector) -> ByLevel[Number] | None:
+        """Offer the solution of a point of the program with every server; return its value.
 
         ``None`` if it overloads a server, as capacities may be rounded for the solver.
         """
         solution = solution_of_numbered(program, x)
-        self.offer(solution)
+        value = self.worth(solution)
+        if value is not None:
+            self.best.offer(solution, value)
         self.reason = "CPUs or memory have too many digits for the solver"
-        return solution if check(self.instance, solution).feasible else None
+        return value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
@@ -24,6 +25,7 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Id, simplify
+from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Vector
 
 _NEAR = 1e-3
@@ -78,7 +80,7 @@ def price_round(instance: Instance, run: Run) -> Claim:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        solution, bounds = Rounding(instance, run).best()
+        solution, bounds = Rounding(instance, run).run_to_the_end()
     except TooManyStates:
         given = _tuned(instance)
         solution = None if given is None else solution_of(instance, given)
@@ -116,9 +118,10 @@ class Rounding:
         self.run = run
         units = instance.allow_split
         self.program = Program(instance, whole=True, units=units, penalty=_PENALTY, convert=True)
-        self.value = -1
-        """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
-        self.solution: Solution | None = None
+        self.best: Incumbent[Solution, int] = Incumbent(
+            run, self._worth, shown=lambda value: float(value * self.program.granularity)
+        )
+        """Its value is the throughput as a multiple of the granularity."""
         self.given: Given = {}
         servers = instance.servers.count
         self.large = servers >= _LARGE
@@ -129,7 +132,7 @@ class Rounding:
             self.least = min(_DIVES, servers // _PER_DIVE)
             self.dives = max(_FEW_DIVES, self.least)
 
-    def best(self) -> tuple[Solution | None, list[Bound]]:
+    def run_to_the_end(self) -> tuple[Solution | None, list[Bound]]:
         """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
@@ -141,42 +144,45 @@ class Rounding:
                 self._choose(self.given)
             if not self.within(self.enough):
                 self._combine()
-        if self.solution is None and (relaxed is None or relaxed.fits):
+        if self.best.solution is None and (relaxed is None or relaxed.fits):
             self._tune()
         if program.bound is None:
-            return self.solution, []
+            return self.best.solution, []
         bound = simplify(program.bound * program.granularity)
-        return self.solution, [Bound(bound, "certified", "prices and a table of one server")]
+        return self.best.solution, [Bound(bound, "certified", "prices and a table of one server")]
 
     def within(self, gap: float) -> bool:
         """Whether the incumbent's relative gap to the bound is no larger than this."""
+        return self._close(self.best.value, gap)
+
+    def _close(self, value: int | None, gap: float) -> bool:
+        """Whether a throughput's relative gap to the bound is no larger than this."""
         bound = self.program.bound
-        if bound is None or self.value < 0:
+        if bound is None or value is None:
             return False
-        return bound - self.value <= Fraction(gap) * bound  # a multiple may exceed the doubles
+        return bound - value <= Fraction(gap) * bound  # a multiple may exceed the doubles
 
     def _dive(self, master: Master) -> None:
         """Round the relaxation by dives, until the gap is small."""
-        best = None
+        points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
         for k, point in enumerate(dive.points(self.dives)):
-            value = -1 if point is None else self._throughput(point)
-            if value > self.value:
-                self.value = value
-                best = point
-                dive.known = self._goal() if self.large else float(value / self.program.unit)
-            if self.within(_CLOSE if k + 1 < self.least else self.enough):
+            if point is not None and points.offer(point):
+                dive.known = self._goal(points) if self.large else self._objective(points.value)
+            if self._close(points.value, _CLOSE if k + 1 < self.least else self.enough):
                 break
-        if best is not None:
-            self.given = given_by(self.program, best)
-            self.solution = solution_of(self.instance, self.given)
-            self.run.record(float(self.value * self.program.granularity), None)
+        if points.solution is not None:
+            self.given = given_by(self.program, points.solution)
+            self.best.offer(solution_of(self.instance, self.given), points.value)
 
-    def _goal(self) -> float:
-        """Return the objective that a dive must exceed: a small gap, and the incumbent's."""
-        bound = self.program.bound or 0
-        unit = self.program.unit
-        return max(float(self.value / unit), (1 - self.enough) * float(bound / unit))
+    def _goal(self, best: Incumbent[Any, int]) -> float:
+        """Return the objective to exceed: the incumbent's, and that of a small gap."""
+        near = (1 - self.enough) * self._objective(self.program.bound or 0)
+        return near if best.value is None else max(self._objective(best.value), near)
+
+    def _objective(self, throughput: int) -> float:
+        """Return a throughput in the unit of the program's costs."""
+        return float(throughput / self.program.unit)
 
     def _choose(self, given: Given) -> Solution:
         """Offer and return the solution of the same places with the best choices on each server."""
@@ -185,8 +191,7 @@ class Rounding:
         with contextlib.suppress(TooManyStates):
             given = best_choices(self.instance, pairs, known)
         solution = solution_of(self.instance, given)
-        throughput = sum(Fraction(choice.throughput) for choice, _ in given.values())
-        self._offer(int(throughput / self.program.granularity), solution)
+        self.best.offer(solution)
         return solution
 
     def _combine(self) -> None:
@@ -201,9 +206,10 @@ class Rounding:
             return
         if self._tune():
             self._integer(None)
-        if self.value < 0 or self.within(_NEAR) or self.run.stop_reason():
+        value = self.best.value
+        if value is None or self.within(_NEAR) or self.run.stop_reason():
             return
-        better = Lagrangian(program, relaxed.prices).cutoff(self.value + 1)
+        better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
         if program.complete(_MOST_ENUMERATED, [better], self.run):
             self._integer(None)
 
@@ -216,6 +222,11 @@ class Rounding:
         self.program.add(patterns_of(self.program, self._choose(given)))
         return len(self.program.patterns) > known
 
+    def _worth(self, solution: Solution) -> int:
+        """Return the throughput of a solution, in granularities."""
+        throughput = Fraction(evaluate(self.instance, solution.allocation)[0])
+        return int(throughput / self.program.granularity)
+
     def _throughput(self, point: Vector) -> int:
         """Return the throughput of a point, in granularities."""
         counts = point[: len(self.program.values)].tolist()
@@ -225,16 +236,8 @@ class Rounding:
     def _integer(self, near: Vector | None) -> None:
         """Solve the integer program over the patterns known, or only near a point."""
         run = self.run.nested(gap=_GAP)
-        outcome = integer(self.program, run, nodes=_NODES, target=self._goal(), near=near)
+        outcome = integer(self.program, run, nodes=_NODES, target=self._goal(self.best), near=near)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)
-        if value > self.value:
-            self._offer(value, solution_from(self.program, outcome.values))
-
-    def _offer(self, value: int, solution: Solution) -> None:
-        """Make a solution the incumbent if its throughput, in granularities, is larger."""
-        if value > self.value:
-            self.value = value
-            self.solution = solution
-            self.run.record(float(value * self.program.granularity), None)
+        self.best.offer(solution_from(self.program, outcome.values), value)

@@ -178,6 +178,11 @@ class Program:
         """On the throughput, as a multiple of the granularity: certified as `relax` sets it, but
         `exact.levels` may lower it by a claimed one."""
 
+    def lower(self, bound: int) -> int:
+        """Lower the bound on the throughput to another one, if that is less; return it."""
+        self.bound = bound if self.bound is None else min(self.bound, bound)
+        return self.bound
+
     def add(self, patterns: Iterable[Pattern]) -> None:
         """Add the patterns that are new and not empty."""
         self.patterns |= dict.fromkeys(filter(any, patterns))
@@ -238,9 +243,3 @@ class Program:
         throughput = Fraction(floor) * Fraction(self.floor_scale) * scale / self.unit
         table = self.server.table(whole)
         return Prices(whole, limit, scale / self.unit, scale, throughput, table)
-
-    def excess(self, objective: float) -> float:
-        """Return how much the bound on the throughput is above a solver's objective, relatively."""
-        assert self.bound is not None
-        bound = float(self.bound / self.unit)
-        return (bound - objective) / max(bound, 1.0)

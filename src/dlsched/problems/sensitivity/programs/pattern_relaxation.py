@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,11 +13,12 @@ import numpy as np
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
 from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Prices, Program
+from dlsched.problems.sensitivity.structures.server_patterns import Pattern
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.column_generation import generate
 from dlsched.solvers.incremental import IncrementalProgram
-from dlsched.solvers.outcome import Vector
 
 _MANY_ROWS = 300
 """A program with more rows can be interrupted; the callback takes a tenth of a solve's time."""
@@ -36,27 +40,26 @@ def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0
     the throughput that is the number of split jobs. It ends when no pattern has a positive reduced
     cost, or when the throughput's certified bound is within a relative gap.
     """
-    if run.stop_reason():
-        return None
     master = Master(program, run, floor)
-    while not run.stop_reason():
-        duals = master.solve()
-        if duals is None:
-            return None
-        prices = program.prices(duals)
+
+    def price(prices: Prices) -> tuple[float, list[Pattern]] | None:
+        """Return patterns, none if the bound is within the gap, and the bound if that may end it.
+
+        Without a gap the search goes on to the optimum, whose prices exclude most columns.
+        """
+        bound = math.inf
         if not master.short and floor is None:
-            bound = Lagrangian(program, prices).throughput()
-            program.bound = bound if program.bound is None else min(program.bound, bound)
-            if gap and program.excess(master.objective) <= gap:
-                return Relaxed(prices, True, master)
-        before = len(program.patterns)
-        program.add(program.price(prices, run))
-        if len(program.patterns) == before:
-            if run.stop_reason():
-                return None
-            return Relaxed(prices, not master.short, master)
-        master.extend()
-    return None
+            certified = program.lower(Lagrangian(program, prices).throughput())
+            bound = float(certified / program.unit) if gap else math.inf
+        if bound - master.objective <= gap * abs(master.objective):
+            return bound, []
+        patterns = program.price(prices, run)
+        return None if not patterns and run.stop_reason() else (bound, patterns)
+
+    rounds = deque(generate(master, price, run, close=gap), maxlen=1)
+    if not rounds or not rounds[0].last:
+        return None
+    return Relaxed(rounds[0].prices, not master.short, master)
 
 
 class Master:
@@ -94,17 +97,20 @@ class Master:
         self.servers = self.items + len(program.items)  # position of the row of servers
         self.solver.add_column(0.0, 0.0, 0.0, [self.servers], [-1.0])
 
-    def extend(self) -> None:
-        """Add the patterns that are new."""
+    def add(self, columns: Iterable[Pattern]) -> bool:
+        """Add the patterns that are new; return whether there are any."""
+        self.program.add(columns)
         for pattern in islice(self.program.patterns, self.known, None):
             supplied = np.flatnonzero(pattern)
             rows = np.append(self.items + supplied, self.servers)
             entries = np.append(-np.array(pattern)[supplied], 1.0)
             self.solver.add_column(0.0, 0.0, np.inf, rows, entries)
+        before = self.known
         self.known = len(self.program.patterns)
+        return self.known > before
 
-    def solve(self) -> Vector | None:
-        """Return the duals of the rows; ``None`` if a limit struck, or a job has no options."""
+    def solve(self) -> tuple[float, Prices] | None:
+        """Return optimum and prices; ``None`` if a limit struck, or a job has no options."""
         solved = self.optimal()
         if not solved and not self.short and not self.run.stop_reason():
             self._allow(True)
@@ -112,12 +118,10 @@ class Master:
         if solved and self.short and self.more < TOLERANCE:
             self._allow(False)
             solved = self.optimal()
-        return self.duals if solved else None
-
-    @property
-    def duals(self) -> Vector:
-        """The duals of the rows at the last optimum, in the unit of the objective."""
-        return self.solver.duals * (self.sign if self.short else self.sign * self.unit)
+        if not solved:
+            return None
+        duals = self.solver.duals * (self.sign if self.short else self.sign * self.unit)
+        return self.sign * self.objective, self.program.prices(duals)
 
     def optimal(self) -> bool:
         """Solve the program; return whether there is an optimum."""
