@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,9 +12,9 @@ import dlsched
 from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.programs.columns import rows_of
 from dlsched.problems.interleaving.variant.allowed import pairs_apart
-from dlsched.problems.sensitivity.exact import allowed
-from dlsched.problems.sensitivity.programs import allowed_rows
-from dlsched.problems.sensitivity.programs.allowed_rows import merged, smallest_forbidden
+from dlsched.problems.sensitivity.variant import allowed, forbidden_sets
+from dlsched.problems.sensitivity.variant.forbidden_sets import merged, smallest_forbidden
+from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.proofs.prove import ProofFailed
 
 
@@ -61,8 +62,8 @@ def one_server(gpus: int) -> Any:
 @pytest.mark.parametrize(
     ("limited", "limit", "said"),
     [
-        (allowed, "MOST_VARIABLES", "the model is too large"),
-        (allowed_rows, "MOST_ASKED", "more than 1 sets of jobs"),
+        (allowed, "most_variables", "the model is too large"),
+        (forbidden_sets, "most_asked", "more than 1 sets of jobs"),
     ],
 )
 def test_a_rule_that_cannot_be_stated_has_the_bound_without_it(
@@ -73,14 +74,14 @@ def test_a_rule_that_cannot_be_stated_has_the_bound_without_it(
     alone = Variant("sensitivity", "alone", allow=lambda _, held: len(held) <= 1)
     best = dlsched.solve(instance, variant=alone)
     assert (best.status, list(best.objective)) == ("optimal", [5, 0])
-    monkeypatch.setattr(limited, limit, 1)
+    monkeypatch.setattr(limited, "TUNABLES", replace(TUNABLES, **{limit: 1}))
     result = dlsched.solve(instance, variant=alone)
     assert (result.status, result.termination) == ("no solution", "undecided")
     assert said in result.reason and result.certified[0].value == 10
     begun = dlsched.solve(instance, variant=alone, start=best.solution)
     assert (begun.status, list(begun.objective)) == ("feasible", [5, 0])
     assert begun.certified[0].value == 10
-    if limited is allowed_rows:
+    if limited is forbidden_sets:
         with pytest.raises(ProofFailed, match=r"variant alone: .* more than 1 sets .* use exact"):
             dlsched.prove(instance, best.solution, variant=alone)
 
@@ -89,7 +90,7 @@ def test_a_rule_that_forbids_fewer_gpus_is_an_error_where_not_all_sets_are_asked
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A part that is not allowed is tried with more GPUs; the model was called infeasible."""
-    monkeypatch.setattr(allowed_rows, "_MOST_CHECKED", 0)
+    monkeypatch.setattr(forbidden_sets, "TUNABLES", replace(TUNABLES, most_checked=0))
     variant = Variant("sensitivity", "whole", allow=lambda _, held: 1 not in held.values())
     with pytest.raises(OptionError, match=r"variant whole: .* it must allow with fewer"):
         dlsched.solve(one_server(gpus=2), "whole_model", variant=variant)

@@ -6,7 +6,6 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
-from dlsched.problems.sensitivity.programs.allowed_rows import assign_parts, forbidden  # noqa: F401  (variants call it)
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
@@ -163,4 +162,3 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
             for s in m.SERVERS:
                 m.z[job.id, s].set_value(int(str(s) in placed), skip_validation=True)
             m.q[job.id].set_value(int(len(placed) > 1), skip_validation=True)
-    assign_parts(m, solution)

@@ -1,4 +1,4 @@
-"""Rows of the whole model for a rule on the sets of jobs that one server may hold.
+"""The smallest sets of jobs that a rule does not allow on one server, which rows can state.
 
 A part is a job with at least some GPUs on a server. What the rule allows it allows with fewer jobs
 or GPUs, so that it is the same as its smallest sets of parts that are not allowed: of each, one
@@ -9,36 +9,33 @@ there, which is one row.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from itertools import combinations
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import NamedTuple, TypeAlias
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.definition.allow import Allow
-from dlsched.problems.sensitivity.definition.schema import Instance, Job, Solution
+from dlsched.problems.sensitivity.definition.schema import Instance, Job
+from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 
-MOST_ASKED = 200_000
-"""Most sets of parts of which the rule is asked."""
-_MOST_CHECKED = 20_000
-"""Up to this number of sets of parts that fit a server's GPUs, the rule is asked of each."""
-_PROBED = 100
-"""Number of the sets that are not allowed that are tried with more of a job."""
+Held: TypeAlias = Mapping[str, int]
+"""GPUs of each job on a server, by the job's id."""
+Allow: TypeAlias = Callable[[Instance, Held], bool]
 
 
-class Part(NamedTuple):
+class Presence(NamedTuple):
     """A job with at least some GPUs on a server."""
 
     job: str
     gpus: int
 
 
-Parts = frozenset[Part]
+Parts = frozenset[Presence]
 Counts = tuple[str, list[int]]
 """A job, and the numbers of GPUs that it can have on a server."""
 
 
 class TooManySets(OptionError):
-    """A rule of which more sets would have to be asked than `MOST_ASKED`."""
+    """A rule of which more sets would have to be asked than `Tunables.most_asked`."""
 
 
 class _Asked:
@@ -53,10 +50,11 @@ class _Asked:
 
     def __call__(self, held: Parts) -> bool:
         if held and held not in self.known:
-            if len(self.known) >= MOST_ASKED:
+            most = TUNABLES.most_asked
+            if len(self.known) >= most:
                 raise TooManySets(
                     f"to state allow on the model of {self.instance.name} it would have to be "
-                    f"asked of more than {MOST_ASKED} sets of jobs; leave out constrain, levels "
+                    f"asked of more than {most} sets of jobs; leave out constrain, levels "
                     f"and fix, and use exact, which needs no model"
                 )
             self.known[held] = self.allow(self.instance, dict(sorted(held)))
@@ -68,7 +66,7 @@ class _Asked:
             counts = self.counts[part.job]
             place = counts.index(part.gpus)
             others = held - {part}
-            yield others | {Part(part.job, counts[place - 1])} if place else others
+            yield others | {Presence(part.job, counts[place - 1])} if place else others
 
     def at_once(self, held: Parts) -> bool:
         """Whether a set is known to be allowed that no server may have the GPUs for."""
@@ -99,7 +97,7 @@ class _Asked:
 
 def _most(jobs: Iterable[Counts]) -> Parts:
     """Return all of some jobs with as many GPUs as they can have on a server."""
-    return frozenset(Part(job, counts[-1]) for job, counts in jobs)
+    return frozenset(Presence(job, counts[-1]) for job, counts in jobs)
 
 
 def _counts(instance: Instance, job: Job) -> list[int]:
@@ -110,29 +108,29 @@ def _counts(instance: Instance, job: Job) -> list[int]:
     return [gpus] if gpus <= most else []
 
 
+def _fitting(jobs: Sequence[Counts], gpus: int) -> Iterator[Parts]:
+    """Yield the sets of parts that fit a number of GPUs."""
+    stack: list[tuple[Parts, int, int]] = [(frozenset(), 0, gpus)]
+    while stack:
+        held, first, free = stack.pop()
+        yield held
+        for i in range(first, len(jobs)):
+            job, counts = jobs[i]
+            for count in counts:
+                if count <= free:
+                    stack.append((held | {Presence(job, count)}, i + 1, free - count))
+
+
 def _check_all(asked: _Asked) -> None:
     """Raise `OptionError` if the rule allows a set of parts and not one with fewer jobs or GPUs.
 
-    It is asked of all sets that fit a server's GPUs, unless these are more than `_MOST_CHECKED`.
+    It is asked of all sets that fit a server's GPUs, unless there are too many.
     """
-    jobs, most = list(asked.counts.items()), asked.instance.servers.gpus
-    sets_of = [1] + [0] * most  # by their GPUs
-    for _, counts in jobs:
-        before = list(sets_of)
-        for gpus in counts:
-            for total in range(gpus, most + 1):
-                sets_of[total] += before[total - gpus]
-    if sum(sets_of) > _MOST_CHECKED:
-        return
-    stack: list[tuple[Parts, int, int]] = [(frozenset(), 0, most)]
-    while stack:
-        held, first, free = stack.pop()
-        _require(not asked(held) or all(map(asked, asked.smaller(held))), held)
-        for i in range(first, len(jobs)):
-            job, counts = jobs[i]
-            for gpus in counts:
-                if gpus <= free:
-                    stack.append((held | {Part(job, gpus)}, i + 1, free - gpus))
+    every = _fitting(list(asked.counts.items()), asked.instance.servers.gpus)
+    some = list(islice(every, TUNABLES.most_checked + 1))
+    if len(some) <= TUNABLES.most_checked:
+        for held in some:
+            _require(not asked(held) or all(map(asked, asked.smaller(held))), held)
 
 
 def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
@@ -141,30 +139,30 @@ def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
     Raises
     ------
     OptionError
-        If the rule would have to be asked of more than `MOST_ASKED` sets, or allows a set and not
-        a smaller one.
+        If the rule would have to be asked of too many sets, or allows a set and not a smaller one.
     """
     asked = _Asked(instance, allow)
     _check_all(asked)
     jobs = asked.in_order()
-    found: list[Parts] = []
-    stack: list[tuple[Parts, list[Counts], int]] = [
-        (frozenset(), jobs, instance.servers.gpus),
-    ]
+    gpus = instance.servers.gpus
+    forbidden: list[Parts] = []
+    stack: list[tuple[Parts, list[Counts], int]] = [(frozenset(), jobs, gpus)]
     while stack:
         held, others, free = stack.pop()
-        rest = _extend(asked, held, others, free, found)
-        # From this position on all jobs may be there at once, with what is held.
-        end = bisect_left(
-            range(len(rest) + 1), True, key=lambda i: asked.at_once(held | _most(rest[i:]))
-        )
-        for i, (job, counts) in enumerate(rest[:end]):
-            for gpus in counts:
-                stack.append((held | {Part(job, gpus)}, rest[i + 1 :], free - gpus))
-    for held in found[:_PROBED]:
-        for more in _larger(held, jobs, instance.servers.gpus):
+        rest = _extend(asked, held, others, free, forbidden)
+        for i, (job, counts) in enumerate(rest[: _first_free(asked, held, rest)]):
+            for count in counts:
+                stack.append((held | {Presence(job, count)}, rest[i + 1 :], free - count))
+    for held in forbidden[: TUNABLES.probed]:
+        for more in _larger(held, jobs, gpus):
             _require(not asked(more), more)
-    return found
+    return forbidden
+
+
+def _first_free(asked: _Asked, held: Parts, rest: Sequence[Counts]) -> int:
+    """Return the position from which on all jobs may be there at once, with what is held."""
+    positions = range(len(rest) + 1)
+    return bisect_left(positions, True, key=lambda i: asked.at_once(held | _most(rest[i:])))
 
 
 def _larger(held: Parts, jobs: Iterable[Counts], most: int) -> Iterator[Parts]:
@@ -177,22 +175,22 @@ def _larger(held: Parts, jobs: Iterable[Counts], most: int) -> Iterator[Parts]:
         others = held if part is None else held - {part}
         for gpus in more:
             if gpus - (part.gpus if part else 0) <= free:
-                yield others | {Part(job, gpus)}
+                yield others | {Presence(job, gpus)}
 
 
 def _extend(
-    asked: _Asked, held: Parts, others: Iterable[Counts], free: int, found: list[Parts]
+    asked: _Asked, held: Parts, others: Iterable[Counts], free: int, forbidden: list[Parts]
 ) -> list[Counts]:
-    """Return what may be added to a set; a part that may not, and each smaller one, is found."""
+    """Return what may be added to a set; sets that are not allowed, but smaller, are appended."""
     rest: list[Counts] = []
     for job, counts in others:
         fitting: list[int] = []
         for gpus in (count for count in counts if count <= free):
-            more = held | {Part(job, gpus)}
+            more = held | {Presence(job, gpus)}
             least = all(map(asked, asked.smaller(more)))
             if not asked(more):
                 if least:
-                    found.append(more)
+                    forbidden.append(more)
                 break
             _require(least, more)
             fitting.append(gpus)
@@ -214,7 +212,7 @@ def merged(sets: Iterable[Parts]) -> Iterator[tuple[Parts, int]]:
     """Yield sets of parts and how many of each may be there, which say what these sets forbid."""
     left = dict.fromkeys(sets)
     known = set(left)
-    by_size: dict[int, dict[Part, None]] = {}
+    by_size: dict[int, dict[Presence, None]] = {}
     for held in left:
         by_size.setdefault(len(held), {}).update(dict.fromkeys(sorted(held)))
     while left:
@@ -229,46 +227,3 @@ def merged(sets: Iterable[Parts]) -> Iterator[tuple[Parts, int]]:
         for some in combinations(parts, size):
             left.pop(frozenset(some), None)
         yield frozenset(parts), size - 1
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield expressions that are at most 0 where the rule allows every server.
-
-    Of jobs that may be split, binary variables `at_least` say that they have several GPUs on a
-    server; they may be 1 without that.
-    """
-    import pyomo.core as pyo
-
-    rows = list(merged(smallest_forbidden(instance, allow)))
-    named = {part for parts, _ in rows for part in parts}
-    several = {part for part in named if part.gpus > 1 and instance.allow_split}
-    m.PARTS = pyo.Set(initialize=sorted(several), dimen=2)
-    m.at_least = pyo.Var(m.PARTS, m.SERVERS, domain=pyo.Binary)
-
-    most_of = {job.id: instance.profile(job).gpus for job in instance.jobs}
-
-    def gpus(j: str, s: int) -> Any:
-        return pyo.quicksum(m.y[j, c, s] for c in m.CHOICES_OF[j])
-
-    def there(part: Part, s: int) -> Any:
-        if part in several:
-            return m.at_least[part.job, part.gpus, s]
-        return m.z[part.job, s] if part.job in m.SEVERAL else gpus(part.job, s)
-
-    for j, count in m.PARTS:
-        more = min(most_of[j], instance.servers.gpus) - count + 1
-        for s in m.SERVERS:
-            yield gpus(j, s) - more * m.at_least[j, count, s] - (count - 1)
-    for s in m.SERVERS:
-        for parts, most in rows:
-            yield pyo.quicksum(there(part, s) for part in sorted(parts)) - most
-
-
-def assign_parts(m: Any, solution: Solution) -> None:
-    """Set the variables of parts to their values in a solution, if there are any."""
-    if m.component("at_least") is None:
-        return
-    for (j, count, s), variable in m.at_least.items():
-        given = solution.allocation.get(j)
-        held = 0 if given is None else given.gpus.get(str(s), 0)
-        variable.set_value(int(held >= count), skip_validation=True)

@@ -8,28 +8,30 @@ optimum. Else the rule is stated on the model with every server, if that is smal
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from dlsched.problems.sensitivity import model
-from dlsched.problems.sensitivity.definition.allow import Allow, require_downward, violations
-from dlsched.problems.sensitivity.definition.check import check, evaluate
+from dlsched.problems.sensitivity.definition.check import check, value_of
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact import patterns
 from dlsched.problems.sensitivity.exact.bounds import pooled
-from dlsched.problems.sensitivity.exact.milp import solve_model
-from dlsched.problems.sensitivity.heuristics.allowed_swaps import rearranged
-from dlsched.problems.sensitivity.programs.allowed_rows import TooManySets, forbidden
+from dlsched.problems.sensitivity.exact.milp import Best, incumbent, solve_model
+from dlsched.problems.sensitivity.variant.allow import (
+    assign_parts,
+    forbidden,
+    require_downward,
+    violations,
+)
+from dlsched.problems.sensitivity.variant.forbidden_sets import Allow, TooManySets
+from dlsched.problems.sensitivity.variant.swaps import rearranged
+from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 
 PRELOAD = ("highspy", "scipy.sparse")
-_SHARE = 0.7
-"""Of the time limit for the instance without the rule."""
-MOST_VARIABLES = 2_000
-"""Upper limit of the triples of job, choice and server of a model that is solved with the rule."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,6 @@ class _Ruled:
 
     allow: Allow
     read = staticmethod(model.read)
-    assign = staticmethod(model.assign)
 
     def build(self, instance: Instance) -> Any:
         """Return the Pyomo model, in which the rule allows every server."""
@@ -50,6 +51,11 @@ class _Ruled:
             m.not_allowed.add(expression <= 0)
         return m
 
+    def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
+        """Set every variable to its value in the solution."""
+        model.assign(instance, m, solution)
+        assign_parts(m, solution)
+
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Whole-server patterns without the rule, then the model with it, where it matters.
@@ -58,49 +64,24 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     all that the rule forbids. Where that would have too many variables or rows, the best solution
     found is returned with the bound without the rule.
     """
-    limit = run.time_limit or float("inf")
-    without = run.nested(_SHARE * limit, run.gap)
+    without = run.nested(TUNABLES.share * (run.time_limit or float("inf")), run.gap)
     without.found = list(run.found)
     without.start = run.start
     claim = patterns(instance, without)
     if claim.status is Status.INFEASIBLE or not instance.jobs:
         return claim
     run.announce(Stage.SEARCHING, "jobs change places until the rule allows every server")
-    known: list[Solution] = []
-    for solution in (claim.solution, *run.found, run.start, run.known):
-        placed = _allowed(instance, solution, allow, run)
-        if placed is None:
-            continue
-        decided = claim.status is Status.OPTIMAL or run.stop_reason() is not None
-        if solution is claim.solution and decided:
-            require_downward(instance, placed, allow)
-            start = claim.start or _accepted(run)
-            return replace(claim, solution=placed, objective=None, start=start)
-        known.append(placed)
-    best = max(known, key=lambda s: Fraction(evaluate(instance, s.allocation)[0]), default=None)
-    bounds = _valid(claim)
-    reason = "no jobs that change places make every server allowed, and the model is too large"
-    if model.variables(instance) <= MOST_VARIABLES and not run.stop_reason():
-        if best is not None:
-            require_downward(instance, best, allow)
-        try:
-            run.known = best
-            ruled = solve_model(instance, run, best, module=_Ruled(allow))
-        except TooManySets as error:
-            reason = str(error)
-        else:
-            if ruled.status is not Status.INFEASIBLE:
-                levels = zip_longest(bounds, ruled.bounds, fillvalue=())
-                ruled = replace(ruled, bounds=[[*free, *own] for free, own in levels])
-            return replace(ruled, start=_accepted(run))
-    return Claim(
-        solution=best,
-        status=Status.NO_SOLUTION if best is None else Status.FEASIBLE,
-        termination=run.stop_reason() or Termination.UNDECIDED,
-        reason=reason,
-        bounds=bounds,
-        start=_accepted(run),
-    )
+    placed = _allowed(instance, claim.solution, allow, run)
+    if placed is not None and (claim.status is Status.OPTIMAL or run.stop_reason()):
+        require_downward(instance, placed, allow)
+        start = claim.start or _accepted(run)
+        return replace(claim, solution=placed, objective=None, start=start)
+    best = incumbent(run, partial(value_of, instance))
+    others = (_allowed(instance, s, allow, run) for s in (*run.found, run.start, run.known))
+    for solution in (placed, *others):
+        if solution is not None:
+            best.offer(solution)
+    return replace(_on_model(instance, run, allow, claim, best), start=_accepted(run))
 
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
@@ -115,6 +96,38 @@ def _allowed(instance: Instance, solution: object, allow: Allow, run: Run) -> So
     if not any(violations(instance, solution, allow)):
         return solution
     return rearranged(instance, solution, allow, run.nested())
+
+
+def _on_model(instance: Instance, run: Run, allow: Allow, free: Claim, best: Best) -> Claim:
+    """Return the claim of the model with the rule; the best known if that would be too large.
+
+    Parameters
+    ----------
+    free
+        The claim without the rule.
+    """
+    bounds = _valid(free)
+    reason = "no jobs that change places make every server allowed, and the model is too large"
+    if model.variables(instance) <= TUNABLES.most_variables and not run.stop_reason():
+        if best.solution is not None:
+            require_downward(instance, best.solution, allow)
+        run.known = best.solution
+        try:
+            claim = solve_model(instance, run, best.solution, module=_Ruled(allow))
+        except TooManySets as error:
+            reason = str(error)
+        else:
+            if claim.status is Status.INFEASIBLE:
+                return claim
+            levels = zip_longest(bounds, claim.bounds, fillvalue=())
+            return replace(claim, bounds=[[*without, *own] for without, own in levels])
+    return Claim(
+        solution=best.solution,
+        status=Status.NO_SOLUTION if best.solution is None else Status.FEASIBLE,
+        termination=run.stop_reason() or Termination.UNDECIDED,
+        reason=reason,
+        bounds=bounds,
+    )
 
 
 def _accepted(run: Run) -> Start | None:

@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlsched.problems.sensitivity.definition.allow import Allow, held_by_server
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.structures.server_patterns import Item
+from dlsched.problems.sensitivity.variant.allow import held_by_server
+from dlsched.problems.sensitivity.variant.forbidden_sets import Allow
+from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.run import Run
-
-_MOST_STEPS = 4_000
-"""Changes that are tried before the search ends without success."""
-_TRIED = 60
-"""Places that are tried for a part in a step."""
-_UPHILL = 0.05
-"""Share of changes without gain that are made nevertheless."""
 
 
 def rearranged(instance: Instance, solution: Solution, allow: Allow, run: Run) -> Solution | None:
@@ -61,7 +56,7 @@ class _Search:
 
     def repair(self, run: Run) -> bool:
         """Change places until all servers are allowed; return whether they are."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(TUNABLES.most_steps):
             broken = [s for s, held in enumerate(self.servers) if self.excess(held)]
             if not broken:
                 return True
@@ -75,7 +70,7 @@ class _Search:
     def _improve(self, s: int, job: str, run: Run) -> None:
         """Move a job off a server, or exchange it, if that helps; sometimes if it does not."""
         options = list(self._options(s, job))
-        order = run.rng.permutation(len(options))[:_TRIED].tolist()
+        order = run.rng.permutation(len(options))[: TUNABLES.tried].tolist()
         for i in order:
             t, other = options[i]
             here, there = dict(self.servers[s]), dict(self.servers[t])
@@ -84,7 +79,7 @@ class _Search:
                 here[other] = there.pop(other)
             gain = self.excess(self.servers[s]) + self.excess(self.servers[t])
             gain -= self.excess(here) + self.excess(there)
-            if gain > 0 or run.rng.random() < _UPHILL:
+            if gain > 0 or run.rng.random() < TUNABLES.uphill:
                 self.servers[s], self.servers[t] = here, there
                 return
 

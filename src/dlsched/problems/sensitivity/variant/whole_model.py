@@ -8,6 +8,7 @@ from typing import Any
 from dlsched.problems.sensitivity.definition.schema import Allocation, Choice, Instance, Solution
 from dlsched.problems.sensitivity.model import assign, read
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
+from dlsched.problems.sensitivity.variant.allow import assign_parts
 from dlsched.schema import granularity
 
 
@@ -129,6 +130,7 @@ def _measured(instance: Instance, m: Any, job: str, profile: str) -> Choice:
 def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
     assign(instance, m, solution)
+    assign_parts(m, solution)
     profile = {job.id: job.profile for job in instance.jobs}
 
     def chosen(j: str, c: int) -> Allocation | None:
