@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.definition.schema import (
+    Allocation,
+    Choice,
+    Instance,
+    Servers,
+    Solution,
+)
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
+Key: TypeAlias = tuple[str, int]
+"""A job, and the position of one of its choices."""
 MOST_VARIABLES = 50_000
 """Upper limit of the triples of job, choice and server, each of which has a variable."""
 
@@ -49,31 +58,49 @@ def build(instance: Instance) -> Any:
     """
     import pyomo.core as pyo
 
-    servers = instance.servers
-    profile = {job.id: instance.profile(job) for job in instance.jobs}
-    choices = {
-        (job.id, c): choice
-        for job in instance.jobs
-        for c, choice in enumerate(instance.undominated[job.profile])
-    }
     validate_size(instance)
-    several = [j for j, p in profile.items() if p.gpus > 1]
-
     m = pyo.ConcreteModel(instance.name)
-    m.JOBS = pyo.Set(initialize=list(profile))
-    m.SERVERS = pyo.Set(initialize=range(servers.count))
-    m.CHOICES = pyo.Set(initialize=list(choices), dimen=2)
-    m.SEVERAL = pyo.Set(initialize=several)
-
+    choices = _sets(m, instance)
+    gpus = {job.id: instance.profile(job).gpus for job in instance.jobs}
+    on_server = {j: min(count, instance.servers.gpus) for j, count in gpus.items()}
     m.x = pyo.Var(m.CHOICES, domain=pyo.Binary)
     m.y = pyo.Var(
         m.CHOICES,
         m.SERVERS,
         domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, j, c, s: (0, min(profile[j].gpus, servers.gpus)),
+        bounds=lambda m, j, c, s: (0, on_server[j]),
     )
     m.z = pyo.Var(m.SEVERAL, m.SERVERS, domain=pyo.Binary)
     m.q = pyo.Var(m.SEVERAL, domain=pyo.Integers, bounds=(0, int(instance.allow_split)))
+    _levels(m, choices)
+    _jobs(m, gpus, instance.may_wait)
+    _capacities(m, choices, instance.servers)
+    _splits(m, gpus, on_server)
+    return m
+
+
+def _sets(m: Any, instance: Instance) -> dict[Key, Choice]:
+    """Add the sets; return the choices of jobs."""
+    import pyomo.core as pyo
+
+    choices = {
+        (job.id, c): choice
+        for job in instance.jobs
+        for c, choice in enumerate(instance.undominated[job.profile])
+    }
+    m.JOBS = pyo.Set(initialize=[job.id for job in instance.jobs])
+    m.SERVERS = pyo.Set(initialize=range(instance.servers.count))
+    m.CHOICES = pyo.Set(initialize=list(choices), dimen=2)
+    m.SEVERAL = pyo.Set(
+        initialize=[job.id for job in instance.jobs if instance.profile(job).gpus > 1]
+    )
+    m.CHOICES_OF = {job.id: range(len(instance.undominated[job.profile])) for job in instance.jobs}
+    return choices
+
+
+def _levels(m: Any, choices: Mapping[Key, Choice]) -> None:
+    """Maximise the throughput; then minimise the jobs that are split over servers."""
+    import pyomo.core as pyo
 
     m.throughput = pyo.Objective(
         expr=pyo.quicksum(float(c.throughput) * m.x[key] for key, c in choices.items()),
@@ -83,53 +110,61 @@ def build(instance: Instance) -> Any:
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRANULARITY = {"throughput": granularity(c.throughput for c in choices.values()), "split": 1}
 
-    of = {job.id: range(len(instance.undominated[job.profile])) for job in instance.jobs}
-    m.CHOICES_OF = of  # for the rows of variants
+
+def _jobs(m: Any, gpus: Mapping[str, int], may_wait: bool) -> None:
+    """State that a job has one choice, at most one if it may wait, and its GPUs with that."""
+    import pyomo.core as pyo
 
     def one(m: Any, j: str) -> Any:
-        chosen = pyo.quicksum(m.x[j, c] for c in of[j])
-        return chosen <= 1 if instance.may_wait else chosen == 1
+        chosen = pyo.quicksum(m.x[j, c] for c in m.CHOICES_OF[j])
+        return chosen <= 1 if may_wait else chosen == 1
 
     m.choice = pyo.Constraint(m.JOBS, rule=one)
     m.gpus = pyo.Constraint(
         m.CHOICES,
-        rule=lambda m, j, c: (
-            pyo.quicksum(m.y[j, c, s] for s in m.SERVERS) == profile[j].gpus * m.x[j, c]
-        ),
+        rule=lambda m, j, c: pyo.quicksum(m.y[j, c, s] for s in m.SERVERS) == gpus[j] * m.x[j, c],
     )
+
+
+def _capacities(m: Any, choices: Mapping[Key, Choice], servers: Servers) -> None:
+    """State that the GPUs on a server, with their CPUs and memory, are no more than it has."""
+    import pyomo.core as pyo
 
     def within(limit: Number, sizes: list[Number]) -> Any:
         row = capacity_row(limit, sizes)
+        taken = {key: size for key, size in zip(choices, row.sizes, strict=True) if size}
 
         def rule(m: Any, s: int) -> Any:
-            pairs = zip(choices, row.sizes, strict=True)
-            used = [size * m.y[(*key, s)] for key, size in pairs if size]
-            return pyo.quicksum(used) <= row.limit if used else pyo.Constraint.Feasible
+            used = pyo.quicksum(size * m.y[(*key, s)] for key, size in taken.items())
+            return used <= row.limit if taken else pyo.Constraint.Feasible
 
-        return rule
+        return pyo.Constraint(m.SERVERS, rule=rule)
 
-    cpus = [choice.cpus for choice in choices.values()]
-    memory = [choice.memory for choice in choices.values()]
-    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, [1] * len(choices)))
-    m.cpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.cpus, cpus))
-    m.memory_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.memory, memory))
-    # A job's GPUs on a server are at most the smaller of its own and the server's.
-    m.used = pyo.Constraint(
-        m.SEVERAL,
-        m.SERVERS,
-        rule=lambda m, j, s: (
-            pyo.quicksum(m.y[j, c, s] for c in of[j])
-            <= min(profile[j].gpus, servers.gpus) * m.z[j, s]
-        ),
-    )
-    m.spread = pyo.Constraint(
-        m.SEVERAL,
-        rule=lambda m, j: (
-            pyo.quicksum(m.z[j, s] for s in m.SERVERS)
-            <= 1 + (min(profile[j].gpus, servers.count) - 1) * m.q[j]
-        ),
-    )
-    return m
+    m.gpu_capacity = within(servers.gpus, [1] * len(choices))
+    m.cpu_capacity = within(servers.cpus, [choice.cpus for choice in choices.values()])
+    m.memory_capacity = within(servers.memory, [choice.memory for choice in choices.values()])
+
+
+def _splits(m: Any, gpus: Mapping[str, int], on_server: Mapping[str, int]) -> None:
+    """State that a job has GPUs where it is, which is on one server if it is not split.
+
+    Parameters
+    ----------
+    on_server
+        The most GPUs of each job on a server.
+    """
+    import pyomo.core as pyo
+
+    def used(m: Any, j: str, s: int) -> Any:
+        held = pyo.quicksum(m.y[j, c, s] for c in m.CHOICES_OF[j])
+        return held <= on_server[j] * m.z[j, s]
+
+    def spread(m: Any, j: str) -> Any:
+        most = min(gpus[j], len(m.SERVERS))
+        return pyo.quicksum(m.z[j, s] for s in m.SERVERS) <= 1 + (most - 1) * m.q[j]
+
+    m.used = pyo.Constraint(m.SEVERAL, m.SERVERS, rule=used)
+    m.spread = pyo.Constraint(m.SEVERAL, rule=spread)
 
 
 def read(instance: Instance, m: Any) -> Solution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
+from dlsched.problems.sensitivity.exact.pattern_search import TUNABLES, PatternSearch
 from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
@@ -16,9 +16,6 @@ from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
-
-_SOON = 2_000
-"""Upper limit of the patterns that are enumerated at once."""
 
 
 class Levels(PatternSearch):
@@ -52,12 +49,11 @@ class Levels(PatternSearch):
         The relaxation over patterns knows what one server holds, the integer program of pooled
         servers that jobs are whole: where CPUs are scarce the latter is often attained.
         """
-        run = self.run.nested(SECONDS)
+        run = self.run.nested(TUNABLES.seconds)
         self.limit(*pooled_bounds(self.instance, run))
         least = min(self.first, key=lambda entry: entry.value)
-        assert program.bound is not None
-        program.bound = min(program.bound, math.floor(Fraction(least.value) / program.granularity))
-        rounded = simplify(program.bound * program.granularity)
+        multiples = program.lower(math.floor(Fraction(least.value) / program.granularity))
+        rounded = simplify(multiples * program.granularity)
         if rounded < least.value:  # as jobs without options do not count here
             self.limit(Bound(rounded, least.kind, least.method))
         return simplify(min(Fraction(bound), Fraction(rounded)))
@@ -73,8 +69,9 @@ class Levels(PatternSearch):
             least = int(self.value[0] / program.granularity)
             better = [Lagrangian(program, prices).cutoff(least)]
         numbered = self.few_items(program, better)
-        numbered = closed = numbered and self.close_by_servers(program, self.run.nested(SECONDS))
-        closed = closed or self.close_gap(program, prices, None)
+        if numbered:
+            numbered = self.close_by_servers(program, self.run.nested(TUNABLES.seconds))
+        closed = numbered or self.close_gap(program, prices, None)
         if not closed and self.may_number(program):
             numbered = closed = self.close_by_servers(program, self.run)
         if not closed or self.within(bound):
@@ -124,7 +121,7 @@ class Levels(PatternSearch):
         tried = 0
         if most is None:
             # The patterns from pricing are few, and often contain an optimum.
-            self.solve_integer(program, self.run.nested(SECONDS))
+            self.solve_integer(program, self.run.nested(TUNABLES.seconds))
         while not self.run.stop_reason():
             gap = last
             if self.best.value is not None:
@@ -133,7 +130,7 @@ class Levels(PatternSearch):
                     return True
             slack = min(slack, gap if most is None else most)
             better = lagrangian.cutoff(program.bound - gap)
-            if most is None and gap < last and program.complete(_SOON, [better], self.run):
+            if most is None and gap < last and program.complete(TUNABLES.soon, [better], self.run):
                 slack = gap  # few enough to decide at once
             cutoff = lagrangian.cutoff(program.bound - slack)
             if not self.enumerate(program, [cutoff]):
@@ -142,7 +139,7 @@ class Levels(PatternSearch):
                 slack = max(4, 2 * slack)
                 continue  # no new patterns
             tried = len(program.patterns)
-            seconds = SECONDS if slack < gap else float("inf")
+            seconds = TUNABLES.seconds if slack < gap else float("inf")
             outcome = self.solve_integer(program, self.run.nested(seconds), cutoffs=[cutoff])
             decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
             if decided and slack >= gap:
@@ -178,11 +175,11 @@ class Levels(PatternSearch):
         least = lagrangian.splits()
         self.second.append(Bound(least, "certified", "prices and a table of one server"))
         # As at level 1, the patterns from pricing are few, and often contain an optimum.
-        self.solve_integer(program, self.run.nested(SECONDS), floor)
+        self.solve_integer(program, self.run.nested(TUNABLES.seconds), floor)
         held = Lagrangian(program, first.prices).cutoff(floor)
         fewer = [lagrangian.split_cutoff(int(self.value[1]) - 1), held]
         if self.value[1] > least and self.few_items(program, fewer):
-            if self.split_by_servers(program, self.run.nested(SECONDS), floor):
+            if self.split_by_servers(program, self.run.nested(TUNABLES.seconds), floor):
                 return True
             self.reason = "a gap is left at level 2"
         while self.value[1] > least:
@@ -211,7 +208,7 @@ class Levels(PatternSearch):
             limit struck.
         """
         most = int(self.value[1]) - 1
-        if not program.complete(FEW, [lagrangian.split_cutoff(most), held], self.run):
+        if not program.complete(TUNABLES.few, [lagrangian.split_cutoff(most), held], self.run):
             most = least
         cutoffs = [lagrangian.split_cutoff(most), held]
         if not self.enumerate(program, cutoffs):

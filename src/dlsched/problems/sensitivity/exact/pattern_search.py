@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dlsched.problems.sensitivity.definition.check import value_of
@@ -26,15 +27,30 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Outcome, Vector
 
-SECONDS = 10.0
-"""Time limit of an integer program that cannot prove optimality."""
-FEW = 20_000
-"""Upper limit of the patterns that are enumerated after cheaper attempts."""
-_PATTERNS_PER_SECOND = 2000
-_MOST_COLUMNS = 5_000
-"""Upper limit of the pairs of server and kind of item of the program with every server."""
-_FEW_SERVERS = 8
-"""Up to this many servers the program with every server may be tried before all patterns."""
+
+@dataclass(frozen=True)
+class Tunables:
+    """Numbers of `patterns`, chosen by hand and not measured one by one.
+
+    benchmarks/figures/sensitivity.md, "Proven optima", and exact_against_heuristics.md show what
+    they give together.
+    """
+
+    seconds: float = 10.0
+    """Time limit of an integer program that cannot prove optimality."""
+    soon: int = 2_000
+    """Upper limit of the patterns that are enumerated at once."""
+    few: int = 20_000
+    """Upper limit of the patterns that are enumerated after cheaper attempts."""
+    patterns_per_second: int = 2_000
+    """Of the integer program over them: with less time left it is not begun."""
+    most_columns: int = 5_000
+    """Upper limit of the pairs of server and kind of item of the program with every server."""
+    few_servers: int = 8
+    """Up to this many servers that program may be tried before all patterns."""
+
+
+TUNABLES = Tunables()
 
 
 class PatternSearch:
@@ -149,11 +165,11 @@ class PatternSearch:
 
     def enumerate(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Add all patterns for the cutoffs; return whether their integer program can be solved."""
-        if not program.complete(FEW, cutoffs, self.run):
+        if not program.complete(TUNABLES.few, cutoffs, self.run):
             self.reason = "too many patterns near the bound to enumerate"
             return False
         # HiGHS checks its time limit only between the steps of its root node.
-        enough = self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        enough = self.run.remaining() > len(program.patterns) / TUNABLES.patterns_per_second
         if not enough:
             self.termination = Termination.TIME_LIMIT
             self.reason = "time limit: an integer program would not end in time"
@@ -161,11 +177,11 @@ class PatternSearch:
 
     def may_number(self, program: Program) -> bool:
         """Whether the program with every server may be solved."""
-        return self.columns(program) <= _MOST_COLUMNS and self.run.stop_reason() is None
+        return self.columns(program) <= TUNABLES.most_columns and self.run.stop_reason() is None
 
     def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Whether there are fewer items, on all servers, than patterns that matter."""
-        if self.instance.servers.count > _FEW_SERVERS or not self.may_number(program):
+        if self.instance.servers.count > TUNABLES.few_servers or not self.may_number(program):
             return False
         return not program.complete(self.columns(program), cutoffs, self.run)
 

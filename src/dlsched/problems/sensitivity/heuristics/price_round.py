@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -28,29 +29,42 @@ from dlsched.schema import Id, simplify
 from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Vector
 
-_NEAR = 1e-3
-"""Relative gap to the bound at which no further patterns are sought."""
-_GAP = 2e-4
-"""Relative gap of the integer programs."""
-_CLOSE = 5e-5
-"""Relative gap at which the least number of dives need not be made."""
-_PENALTY = 1e-4
-"""Cost of a split job, as a fraction of the largest throughput of a job."""
-_NODES = 100
-"""Upper limit of the nodes of an integer program, instead of a time limit."""
-_LEAST_DIVES = 2
-"""Dives that are made as long as the gap is not small."""
-_DIVES = 6
-"""Most dives."""
-_FEW_DIVES = 3
-"""Most dives on large clusters, unless the least number is larger there."""
-_PER_DIVE = 128
-"""On large clusters servers for each dive of the least number: all else takes longer on more."""
-_LARGE = 100
-"""From this many servers on no more is done if dives come near the bound."""
-_MOST_ENUMERATED = 1000
-"""Upper limit of the patterns that are enumerated at the end."""
 
+@dataclass(frozen=True)
+class Tunables:
+    """Numbers of `price_round`; gaps are relative, to the certified bound.
+
+    The times of 78 instances of 128 servers decided between variants of the method
+    (benchmarks/figures/sensitivity.md, "The paper's heuristic, ours, and the optimum"); single
+    values were chosen by hand and not measured one by one.
+    """
+
+    near: float = 1e-3
+    """Gap at which no further patterns are sought."""
+    gap: float = 2e-4
+    """Gap of the integer programs."""
+    close: float = 5e-5
+    """Gap at which the least number of dives need not be made."""
+    penalty: float = 1e-4
+    """Cost of a split job, as a fraction of the largest throughput of a job."""
+    nodes: int = 100
+    """Upper limit of the nodes of an integer program, instead of a time limit."""
+    least_dives: int = 2
+    """Dives that are made as long as the gap is not small."""
+    most_dives: int = 6
+    large: int = 100
+    """From this many servers on no more is done if dives come near the bound."""
+    servers_per_dive: int = 128
+    """On large clusters, servers for each of the least dives: all else takes longer there."""
+    most_dives_large: int = 3
+    """Most dives on large clusters, unless the least number is larger there."""
+    most_enumerated: int = 1000
+    """Upper limit of the patterns that are enumerated at the end."""
+    distance: int = 4
+    """On large clusters an integer program uses patterns that much more or less often at most."""
+
+
+TUNABLES = Tunables()
 Given: TypeAlias = dict[Id, tuple[Choice, Placed]]
 """The choice and the places of each job."""
 
@@ -117,27 +131,29 @@ class Rounding:
         self.instance = instance
         self.run = run
         units = instance.allow_split
-        self.program = Program(instance, whole=True, units=units, penalty=_PENALTY, convert=True)
+        self.program = Program(
+            instance, whole=True, units=units, penalty=TUNABLES.penalty, convert=True
+        )
         self.best: Incumbent[Solution, int] = Incumbent(
             run, self._worth, shown=lambda value: float(value * self.program.granularity)
         )
         """Its value is the throughput as a multiple of the granularity."""
         self.given: Given = {}
         servers = instance.servers.count
-        self.large = servers >= _LARGE
-        self.enough = _NEAR if self.large else _GAP
-        self.least = _LEAST_DIVES
-        self.dives = _DIVES
+        self.large = servers >= TUNABLES.large
+        self.enough = TUNABLES.near if self.large else TUNABLES.gap
+        self.least = TUNABLES.least_dives
+        self.dives = TUNABLES.most_dives
         if self.large:
-            self.least = min(_DIVES, servers // _PER_DIVE)
-            self.dives = max(_FEW_DIVES, self.least)
+            self.least = min(TUNABLES.most_dives, servers // TUNABLES.servers_per_dive)
+            self.dives = max(TUNABLES.most_dives_large, self.least)
 
     def run_to_the_end(self) -> tuple[Solution | None, list[Bound]]:
         """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
-        relaxed = relax(program, self.run, gap=_GAP / 2)
+        relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
             if self.given and not self.within(self.enough):
@@ -169,7 +185,7 @@ class Rounding:
         for k, point in enumerate(dive.points(self.dives)):
             if point is not None and points.offer(point):
                 dive.known = self._goal(points) if self.large else self._objective(points.value)
-            if self._close(points.value, _CLOSE if k + 1 < self.least else self.enough):
+            if self._close(points.value, TUNABLES.close if k + 1 < self.least else self.enough):
                 break
         if points.solution is not None:
             self.given = given_by(self.program, points.solution)
@@ -202,15 +218,15 @@ class Rounding:
         if relaxed is None:
             return
         self._integer(relaxed.master.values if self.large else None)
-        if self.within(_NEAR) or self.run.stop_reason():
+        if self.within(TUNABLES.near) or self.run.stop_reason():
             return
         if self._tune():
             self._integer(None)
         value = self.best.value
-        if value is None or self.within(_NEAR) or self.run.stop_reason():
+        if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
             return
         better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
-        if program.complete(_MOST_ENUMERATED, [better], self.run):
+        if program.complete(TUNABLES.most_enumerated, [better], self.run):
             self._integer(None)
 
     def _tune(self) -> bool:
@@ -235,8 +251,15 @@ class Rounding:
 
     def _integer(self, near: Vector | None) -> None:
         """Solve the integer program over the patterns known, or only near a point."""
-        run = self.run.nested(gap=_GAP)
-        outcome = integer(self.program, run, nodes=_NODES, target=self._goal(self.best), near=near)
+        run = self.run.nested(gap=TUNABLES.gap)
+        outcome = integer(
+            self.program,
+            run,
+            nodes=TUNABLES.nodes,
+            target=self._goal(self.best),
+            near=near,
+            distance=TUNABLES.distance,
+        )
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)

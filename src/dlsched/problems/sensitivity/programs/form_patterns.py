@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import sub
 
 from dlsched.problems.sensitivity.programs.form_columns import FormColumns, FormItem, Limit
 
-MOST_GPUS = 400
-"""Upper limit of a server's GPUs, and so of the depth of the recursions."""
-MOST_STATES = 500_000
-"""Upper limit of the remaining capacities for which the dearest pattern is known."""
-_STEPS_PER_PATTERN = 20
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond these the form is refused, as its check would take too long."""
+
+    gpus: int = 400
+    """Of a server, and so the depth of the recursions."""
+    states: int = 500_000
+    """Remaining capacities for which the dearest pattern is known."""
+    patterns: int = 50_000
+    steps_per_pattern: int = 20
+    """Of the enumeration, on average."""
+
+
+LIMITS = Limits()
 
 
 class TooMany(ValueError):
@@ -41,8 +52,8 @@ def dearest(columns: FormColumns, prices: Sequence[int]) -> Callable[[FormItem],
             for item, price in useful:
                 if _fits(item, room):
                     best = max(best, price + value(_after(room, item)))
-            if len(known) >= MOST_STATES:
-                raise TooMany(f"more than {MOST_STATES:,} remaining capacities of a server")
+            if len(known) >= LIMITS.states:
+                raise TooMany(f"more than {LIMITS.states:,} remaining capacities of a server")
             known[room] = best
         return best
 
@@ -59,14 +70,14 @@ def maximal_patterns(
     TooMany
         If there are more than `most`, or a server has too many GPUs or sums of items.
     """
-    if columns.room.gpus > MOST_GPUS:
-        raise TooMany(f"servers have more than {MOST_GPUS} GPUs")
+    if columns.room.gpus > LIMITS.gpus:
+        raise TooMany(f"servers have more than {LIMITS.gpus} GPUs")
     items = columns.items
     values = [dearest(columns, limit.prices) for limit in limits]
     prices = list(zip(*(limit.prices for limit in limits), strict=True))
     patterns: list[tuple[int, ...]] = []
     counts = [0] * len(items)
-    steps = _STEPS_PER_PATTERN * most
+    steps = LIMITS.steps_per_pattern * most
 
     def extend(first: int, room: FormItem, missing: tuple[int, ...]) -> None:
         """Add items from the first on; `missing` is what the prices lack of the limits."""

@@ -21,14 +21,12 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.programs.form_patterns import MOST_GPUS, dearest, maximal_patterns
+from dlsched.problems.sensitivity.programs.form_patterns import LIMITS, dearest, maximal_patterns
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.forms.parameters import ratio, require_keys, wholes
 from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number, granularity
 
-MOST_PATTERNS = 50_000
-"""A form with more is refused."""
 _OF_PRICES = ("items", "factor", "split", "throughput")
 
 
@@ -54,8 +52,8 @@ def patterns(
     throughput = Fraction(targets[0]) / columns.granularity
     if throughput.denominator > 1:
         raise ValueError("no choices have this throughput")
-    if columns.room.gpus > MOST_GPUS:
-        raise ValueError(f"servers have more than {MOST_GPUS} GPUs")
+    if columns.room.gpus > LIMITS.gpus:
+        raise ValueError(f"servers have more than {LIMITS.gpus} GPUs")
     floor = int(throughput)
     stated = _prices(columns, parameters["prices"])
     best = dearest(columns, stated.items)(columns.room)
@@ -68,7 +66,7 @@ def patterns(
             split_limit(columns, stated, best, floor, int(targets[1])),
             throughput_limit(columns, held, best_held, floor),
         ]
-    every = maximal_patterns(columns, limits, MOST_PATTERNS)
+    every = maximal_patterns(columns, limits, LIMITS.patterns)
     return _form("patterns", instance, columns, every, limits, level)
 
 

@@ -18,8 +18,6 @@ from dlsched.solvers.standard_form import INF, StandardForm
 if TYPE_CHECKING:
     from scipy import sparse
 
-_NEAR = 4
-"""Difference to a point near which solutions are sought."""
 _TO_A_TARGET = {"mip_heuristic_run_feasibility_jump": False}
 """Options of HiGHS with a target, which feasibility jump did not reach and took a sixth of the time
 for."""
@@ -150,19 +148,20 @@ def integer(
     nodes: int | None = None,
     target: float | None = None,
     near: Vector | None = None,
+    distance: int = 0,
 ) -> Outcome:
     """Solve the integer program over the patterns known, with a limit on the nodes.
 
     It ends with an objective of at least `target`, too, in the units of ``costs``. With `near`,
-    a point of the relaxation, each pattern is used at most `_NEAR` times more or less often
+    a point of the relaxation, each pattern is used at most `distance` times more or less often
     than there: solutions as good are found in less time on large clusters.
     Options that solutions from the cutoffs on cannot use are fixed at 0.
     """
     form = standard_form(program, pattern_supply(program), floor, pooled=True)
     if near is not None:
         first = len(near) - len(program.patterns)
-        form.lower[first:] = np.maximum(np.floor(near[first:] + TOLERANCE) - _NEAR, 0.0)
-        form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + _NEAR
+        form.lower[first:] = np.maximum(np.floor(near[first:] + TOLERANCE) - distance, 0.0)
+        form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + distance
     for cutoff in cutoffs:
         out = [
             cutoff.largest[option.profile] - gain > cutoff.allowance

@@ -22,7 +22,8 @@ Placed: TypeAlias = dict[int, int]
 Vector: TypeAlias = NDArray[Any]
 """GPUs, CPUs and memory, the latter two in multiples of their granularities."""
 
-_LARGEST = 2**62
+LARGEST = 2**62
+"""Values from here on do not fit 64 bits, with room for a sum of two."""
 
 
 class Cluster:
@@ -38,7 +39,7 @@ class Cluster:
         self.units = [amounts.granularity for amounts in instance.amounts]
         gpus = max([servers.gpus, *(p.gpus for p in instance.profiles.values())])
         most = max(amounts.largest / amounts.granularity for amounts in instance.amounts)
-        self.dtype: Any = np.int64 if most * (gpus + 1) < _LARGEST else object
+        self.dtype: Any = np.int64 if most * (gpus + 1) < LARGEST else object
         self.full = self._in_units(servers.gpus, servers.cpus, servers.memory)
         self.free: Vector = np.tile(self.full, (servers.count, 1))
         self.given: dict[str, tuple[Choice, Placed]] = {}

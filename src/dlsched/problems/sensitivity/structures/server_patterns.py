@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from operator import sub
 from typing import NamedTuple, TypeAlias
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Servers
+from dlsched.problems.sensitivity.structures.free_resources import LARGEST
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
 
@@ -26,16 +28,22 @@ Pattern: TypeAlias = tuple[int, ...]
 State: TypeAlias = tuple[int, int, int]
 """Index of a table: remaining GPUs, sum of CPUs, sum of memory."""
 
-MOST_STATES = 2_000_000
-"""Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
-_KEPT = 4_000_000
-"""Up to this many entries the transitions of a table are kept from one to the next."""
-_BATCH = 2**15
-"""About as many entries are computed together: larger arrays take longer to allocate."""
-_NO_ROOM = -(2**62)
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of entries of a server's table: GPUs x sums of CPUs x sums of memory."""
+
+    most: int = 2_000_000
+    """Upper limit."""
+    kept: int = 4_000_000
+    """Up to this many the transitions of a table are kept from one to the next."""
+    batch: int = 2**15
+    """About as many are computed together: larger arrays take longer to allocate."""
+
+
+SIZES = Sizes()
+_NO_ROOM = -LARGEST
 """Value of a state in which an item does not fit."""
-_LARGEST_SUM = 2**62
-"""No server may hold items of this value; each item takes a GPU at least."""
 
 
 class TooManyStates(OptionError):
@@ -74,7 +82,7 @@ class Server:
             (item.gpus, cpu.tolist(), memory.tolist())
             for item, (cpu, memory) in zip(self.items, self.after, strict=True)
         ]
-        most = max(1, _BATCH // (self.shape[0] * self.shape[1]))
+        most = max(1, SIZES.batch // (self.shape[0] * self.shape[1]))
         self.alike = _batches([item.gpus for item in self.items], most)
         self.kept: dict[tuple[int, ...], Table] = {}
 
@@ -98,7 +106,7 @@ class Server:
             edge = larger - sums
             sums |= edge
         reachable = sorted(sums)
-        if limit < 2**62:
+        if limit < LARGEST:
             array = np.array(reachable, dtype=np.int64)
             most = int(array[-1]) + 1  # no larger size fits
             leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
@@ -133,7 +141,7 @@ class Server:
         ValueError
             If the values are too large for that.
         """
-        if max(values, default=0) * (self.gpus + 1) >= _LARGEST_SUM:
+        if max(values, default=0) * (self.gpus + 1) >= LARGEST:
             raise ValueError("prices of items are too high for integers of 64 bits")
         rows, columns = self.shape
         states = rows * columns
@@ -161,7 +169,7 @@ class Server:
                 lead = cpu[:, None] * self.shape[1] + memory[None, :]
                 lead[cpu < 0, :] = lead[:, memory < 0] = states
                 row[:] = lead.ravel()
-            if len(self.items) * states <= _KEPT:
+            if len(self.items) * states <= SIZES.kept:
                 self.kept[items] = leads
         return leads
 
@@ -273,8 +281,8 @@ def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]
 
 
 def _validate_states(states: int) -> None:
-    if states > MOST_STATES:
+    if states > SIZES.most:
         raise TooManyStates(
             f"a server's table would have {states} entries or more, the most is "
-            f"{MOST_STATES}; round the axes to a coarser granularity, or use milp"
+            f"{SIZES.most}; round the axes to a coarser granularity, or use milp"
         )
