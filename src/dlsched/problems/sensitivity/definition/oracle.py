@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.sensitivity.definition.check import LEVELS
@@ -15,6 +16,8 @@ Row: TypeAlias = tuple[int, int, int]
 """Free GPUs, CPUs and memory of one server."""
 State: TypeAlias = tuple[Row, ...]
 """The rows of all servers, sorted, as servers are identical."""
+Value: TypeAlias = tuple[int, int]
+"""Throughput, and minus the number of split jobs."""
 
 
 class _Option(NamedTuple):
@@ -36,32 +39,35 @@ def brute_force(instance: Instance) -> Objective | None:
     per_cpu = granularity([servers.cpus, *(c.cpus for c in choices)])
     per_gb = granularity([servers.memory, *(c.memory for c in choices)])
     unit = granularity(c.throughput for c in choices) or Fraction(1)
-    options = {
-        name: [
-            _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
-            for c in instance.choices[name]
-            if not any(_dominated(c, other) for other in instance.choices[name])
-        ]
-        for name in {job.profile for job in instance.jobs}
-    }
     full = servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb)
-    best: dict[State, tuple[int, int]] = {(full,) * servers.count: (0, 0)}
+    best: dict[State, Value] = {(full,) * servers.count: (0, 0)}
     for job in instance.jobs:
-        gpus = instance.profile(job).gpus
+        possible = instance.choices[job.profile]
+        options = [
+            _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
+            for c in possible
+            if not any(_dominated(c, other) for other in possible)
+        ]
         after = dict(best) if instance.may_wait else {}
-        for state, (value, split) in best.items():
-            for option in options[job.profile]:
-                for placed in _placements(state, gpus, option, instance.allow_split):
-                    spread = len(placed) - placed.count(0) > 1
-                    value_and_split = value + option.throughput, split - spread
-                    reached = _after(state, placed, option)
-                    if reached not in after or value_and_split > after[reached]:
-                        after[reached] = value_and_split
+        gpus = instance.profile(job).gpus
+        for state, value in _reached(best, gpus, options, instance.allow_split):
+            after[state] = max(value, after.get(state, value))
         best = after
     if not best:
         return None
-    value, split = max(best.values())
-    return ByLevel(LEVELS, (value * unit, -split))
+    throughput, split = max(best.values())
+    return ByLevel(LEVELS, (throughput * unit, -split))
+
+
+def _reached(
+    best: Mapping[State, Value], gpus: int, options: Sequence[_Option], allow_split: bool
+) -> Iterator[tuple[State, Value]]:
+    """Yield each state after a job is placed, and the value with which it is reached."""
+    for (state, (throughput, split)), option in product(best.items(), options):
+        for placed in _placements(state, gpus, option, allow_split):
+            spread = len(placed) - placed.count(0) > 1
+            value = throughput + option.throughput, split - spread
+            yield _after(state, placed, option), value
 
 
 def _dominated(a: Choice, b: Choice) -> bool:

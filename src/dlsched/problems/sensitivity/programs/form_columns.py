@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Servers
 from dlsched.schema import Id, granularity
 
 
@@ -84,21 +85,11 @@ def columns_of(instance: Instance, *, whole: bool, units: bool) -> FormColumns:
         gpus = instance.profiles[name].gpus
         together = gpus == 1 or (whole and gpus <= servers.gpus)
         apart = gpus > 1 and (units or (gpus > servers.gpus and instance.allow_split))
-        for choice in instance.undominated[name]:
-            for allowed, size, amount in ((together, gpus, 1), (apart, 1, gpus)):
-                if allowed:
-                    key = (size, choice._replace(throughput=0))
-                    item = index.setdefault(key, len(index))
-                    options.append(FormOption(name, choice, item, amount, amount > 1))
-    cpus = [Fraction(size * choice.cpus) for size, choice in index]
-    memory = [Fraction(size * choice.memory) for size, choice in index]
-    per_cpu = granularity([servers.cpus, *cpus])
-    per_gb = granularity([servers.memory, *memory])
-    items = [
-        FormItem(size, int(c / per_cpu), int(m / per_gb))
-        for (size, _), c, m in zip(index, cpus, memory, strict=True)
-    ]
-    room = FormItem(servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb))
+        sizes = [gpus] * together + [1] * apart
+        for choice, size in product(instance.undominated[name], sizes):
+            item = index.setdefault((size, choice._replace(throughput=0)), len(index))
+            options.append(FormOption(name, choice, item, gpus // size, size < gpus))
+    items, room = _in_integers(servers, index)
     step = granularity(option.choice.throughput for option in options) or Fraction(1)
     return FormColumns(
         counts=counts,
@@ -110,6 +101,18 @@ def columns_of(instance: Instance, *, whole: bool, units: bool) -> FormColumns:
         values=[int(option.choice.throughput / step) for option in options],
         granularity=step,
     )
+
+
+def _in_integers(
+    servers: Servers, kinds: Iterable[tuple[int, Choice]]
+) -> tuple[list[FormItem], FormItem]:
+    """Return items of these GPUs and choices, and the room of a server, in the same units."""
+    amounts = [(gpus, gpus * choice.cpus, gpus * choice.memory) for gpus, choice in kinds]
+    amounts.append((servers.gpus, servers.cpus, servers.memory))
+    per_cpu = granularity(cpus for _, cpus, _ in amounts)
+    per_gb = granularity(memory for *_, memory in amounts)
+    *items, room = (FormItem(g, int(c / per_cpu), int(m / per_gb)) for g, c, m in amounts)
+    return items, room
 
 
 class FormPrices(NamedTuple):

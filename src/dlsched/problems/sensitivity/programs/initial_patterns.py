@@ -12,49 +12,54 @@ from dlsched.problems.sensitivity.structures.server_patterns import Item, Patter
 from dlsched.schema import Number
 
 
+class _FirstFit:
+    """Servers that are filled one after the other, by GPUs alone, and the items on them."""
+
+    def __init__(self, program: Program) -> None:
+        servers = program.instance.servers
+        self.free = [servers.gpus] * servers.count
+        self.patterns = [[0] * len(program.items) for _ in self.free]
+        self.first = 0
+        """Servers before this one are full."""
+
+    def fill(self, item: int, gpus: int, rest: int) -> int:
+        """Place as many of `rest` items as fit; return how many are left over."""
+        free = self.free
+        while self.first < len(free) and not free[self.first]:
+            self.first += 1
+        for s in range(self.first, len(free)):
+            if not rest:
+                break
+            placed = min(rest, free[s] // gpus)
+            self.patterns[s][item] += placed
+            free[s] -= placed * gpus
+            rest -= placed
+        return rest
+
+
 def packing(program: Program) -> list[Pattern]:
     """Return patterns of servers on which jobs have no more than their proportional share.
 
     First fit decreasing by GPUs; jobs that do not fit whole are then split where they may be.
     """
-    instance = program.instance
-    least = least_choices(instance)
-    most = instance.servers.gpus
-    free = [most] * instance.servers.count
-    first = 0
-    patterns = [[0] * len(program.items) for _ in free]
-
-    def fill(item: int, gpus: int, rest: int) -> int:
-        """Place as many of `rest` items as fit; return how many are left over."""
-        nonlocal first
-        while first < len(free) and not free[first]:
-            first += 1
-        for s in range(first, len(free)):
-            if not rest:
-                break
-            placed = min(rest, free[s] // gpus)
-            if placed:
-                patterns[s][item] += placed
-                free[s] -= placed * gpus
-                rest -= placed
-        return rest
-
-    needed: dict[str, dict[int, int]] = {}
+    profiles = program.instance.profiles
+    least = least_choices(program.instance)
+    items: dict[str, dict[int, int]] = {}  # of each profile, by how many of them a job needs
     for option in program.options:
         if option.choice == least[option.profile]:
-            needed.setdefault(option.profile, {})[option.amount] = option.item
+            items.setdefault(option.profile, {})[option.amount] = option.item
+    servers = _FirstFit(program)
     rest = []
-    for name in sorted(needed, key=lambda name: -instance.profiles[name].gpus):
-        gpus = instance.profiles[name].gpus
-        items = needed[name]
+    for name in sorted(items, key=lambda name: -profiles[name].gpus):
+        gpus = profiles[name].gpus
         waiting = program.counts[name]
-        if 1 in items:
-            waiting = fill(items[1], gpus, waiting)
-        if waiting and gpus in items:
-            rest.append((items[gpus], waiting * gpus))
+        if 1 in items[name]:
+            waiting = servers.fill(items[name][1], gpus, waiting)
+        if waiting and gpus in items[name]:
+            rest.append((items[name][gpus], waiting * gpus))
     for item, waiting in rest:
-        fill(item, 1, waiting)
-    return [tuple(pattern) for pattern in patterns]
+        servers.fill(item, 1, waiting)
+    return [tuple(pattern) for pattern in servers.patterns]
 
 
 def add_known(program: Program, solutions: Iterable[Solution]) -> None:

@@ -31,19 +31,30 @@ State: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers of entries of a server's table: GPUs x sums of CPUs x sums of memory."""
+    """Limits of a server's table and of enumerations, chosen by hand.
+
+    Entries of a table are GPUs x sums of CPUs x sums of memory.
+    """
 
     most: int = 2_000_000
-    """Upper limit."""
+    """Upper limit of the entries."""
     kept: int = 4_000_000
     """Up to this many the transitions of a table are kept from one to the next."""
     batch: int = 2**15
     """About as many are computed together: larger arrays take longer to allocate."""
+    steps_per_pattern: int = 20
+    """Of an enumeration, on average."""
+    steps_per_check: int = 256
+    """Between two checks of the time limit."""
 
 
 SIZES = Sizes()
 _NO_ROOM = -LARGEST
 """Value of a state in which an item does not fit."""
+
+
+class _LimitStruck(Exception):
+    """Ends an enumeration."""
 
 
 class TooManyStates(OptionError):
@@ -220,7 +231,7 @@ def maximal(
     Parameters
     ----------
     most
-        Upper limit of the patterns; twenty times as many steps are made at most.
+        Upper limit of the patterns, from which that of the steps follows.
     floors
         Return only patterns whose values are at least these.
     run
@@ -235,37 +246,34 @@ def maximal(
     counts = [0] * len(server.items)
     tables = [floor.table for floor in floors]
     prices = list(zip(*(floor.values for floor in floors), strict=True)) or [()] * len(counts)
-    budget = 20 * most
+    steps = SIZES.steps_per_pattern * most
 
-    def extend(first: int, state: State, missing: tuple[int, ...]) -> bool:
+    def extend(first: int, state: State, missing: tuple[int, ...]) -> None:
         """Add items from the first on; `missing` is what the values lack of the floors."""
-        nonlocal budget
+        nonlocal steps
         if any(table[state] < lack for table, lack in zip(tables, missing, strict=True)):
-            return True
-        budget -= 1
-        if budget < 0 or len(patterns) > most:
-            return False
-        if run is not None and budget % 256 == 0 and run.stop_reason():
-            return False
+            return
+        steps -= 1
+        if steps < 0 or len(patterns) > most:
+            raise _LimitStruck
+        if run is not None and steps % SIZES.steps_per_check == 0 and run.stop_reason():
+            raise _LimitStruck
         moves = [server.take(state, i) for i in range(len(server.items))]
         if not any(moves):
             patterns.append(tuple(counts))
-            return True
+            return
         for i in range(first, len(server.items)):
             moved = moves[i]
             if moved is not None:
                 counts[i] += 1
-                lacking = tuple(map(sub, missing, prices[i]))
-                if not extend(i, moved, lacking):
-                    return False
+                extend(i, moved, tuple(map(sub, missing, prices[i])))
                 counts[i] -= 1
-        return True
 
     try:
-        ended = extend(0, server.whole(), tuple(f.least for f in floors))
-    except RecursionError:  # of servers with a thousand GPUs
+        extend(0, server.whole(), tuple(floor.least for floor in floors))
+    except (_LimitStruck, RecursionError):  # the latter of servers with a thousand GPUs
         return None
-    return patterns if ended else None
+    return patterns
 
 
 def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:

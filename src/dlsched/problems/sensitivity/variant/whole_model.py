@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from dlsched.problems.sensitivity.definition.schema import Allocation, Choice, Instance, Solution
 from dlsched.problems.sensitivity.model import assign, read
@@ -65,36 +65,55 @@ def state_named(m: Any, instance: Instance, jobs: Iterable[str]) -> None:
     m.NAMED = pyo.Set(initialize=list(jobs))
     m.named_choice = pyo.ConstraintList()
     m.named_gpus = pyo.ConstraintList()
-    named = set(m.NAMED)
     profile = {job.id: job.profile for job in instance.jobs}
-    used = [(key, instance.undominated[profile[key[0]]][key[1]], m.y) for key in m.CHOICES]
-    used = [entry for entry in used if entry[0][0] not in named]
-    rates = [(choice, m.x[key]) for key, choice, _ in used]
     for j in m.NAMED:
-        measured = instance.choices[profile[j]]
-        counts_as = _counts_as(instance, profile[j])
-        for c, choice in enumerate(measured):
-            used.append(((j, c), choice, m.w))
-            rates.append((choice, m.v[j, c]))
-            held = pyo.quicksum(m.w[j, c, s] for s in m.SERVERS)
-            m.named_gpus.add(held == instance.profiles[profile[j]].gpus * m.v[j, c])
-        for d in range(len(instance.undominated[profile[j]])):
-            same = [c for c, stands_for in enumerate(counts_as) if stands_for == d]
-            m.named_choice.add(pyo.quicksum(m.v[j, c] for c in same) == m.x[j, d])
-            for s in m.SERVERS:
-                m.named_gpus.add(pyo.quicksum(m.w[j, c, s] for c in same) == m.y[j, d, s])
+        _state_sums(m, instance, j, profile[j])
+    named = set(m.NAMED)
+    taken = [
+        _Taken(instance.undominated[profile[j]][c], m.x[j, c], [m.y[j, c, s] for s in m.SERVERS])
+        for j, c in m.CHOICES
+        if j not in named
+    ]
+    taken += [
+        _Taken(choice, m.v[j, c], [m.w[j, c, s] for s in m.SERVERS])
+        for j in m.NAMED
+        for c, choice in enumerate(instance.choices[profile[j]])
+    ]
     m.cpu_capacity.deactivate()
     m.memory_capacity.deactivate()
     m.named_capacity = pyo.ConstraintList()
     for name in ("cpus", "memory"):
-        capacity = getattr(instance.servers, name)
-        row = capacity_row(capacity, [getattr(choice, name) for _, choice, _ in used])
+        row = capacity_row(
+            getattr(instance.servers, name), [getattr(t.choice, name) for t in taken]
+        )
         for s in m.SERVERS:
-            pairs = zip(used, row.sizes, strict=True)
-            here = pyo.quicksum(size * gpus[(*key, s)] for (key, _, gpus), size in pairs)
-            m.named_capacity.add(here <= row.limit)
-    m.rate.set_value(pyo.quicksum(float(choice.throughput) * taken for choice, taken in rates))
-    m.GRANULARITY["throughput"] = granularity(choice.throughput for choice, _ in rates)
+            here = [size * t.gpus[s] for t, size in zip(taken, row.sizes, strict=True)]
+            m.named_capacity.add(pyo.quicksum(here) <= row.limit)
+    m.rate.set_value(pyo.quicksum(float(t.choice.throughput) * t.variable for t in taken))
+    m.GRANULARITY["throughput"] = granularity(t.choice.throughput for t in taken)
+
+
+class _Taken(NamedTuple):
+    """A choice of a job, the variable that says whether it has it, and its GPUs by server."""
+
+    choice: Choice
+    variable: Any
+    gpus: Sequence[Any]
+
+
+def _state_sums(m: Any, instance: Instance, j: str, profile: str) -> None:
+    """State that a job's measured choices add up to those that they count as."""
+    import pyomo.core as pyo
+
+    counts_as = _counts_as(instance, profile)
+    for c in range(len(counts_as)):
+        held = pyo.quicksum(m.w[j, c, s] for s in m.SERVERS)
+        m.named_gpus.add(held == instance.profiles[profile].gpus * m.v[j, c])
+    for d in range(len(instance.undominated[profile])):
+        same = [c for c, stands_for in enumerate(counts_as) if stands_for == d]
+        m.named_choice.add(pyo.quicksum(m.v[j, c] for c in same) == m.x[j, d])
+        for s in m.SERVERS:
+            m.named_gpus.add(pyo.quicksum(m.w[j, c, s] for c in same) == m.y[j, d, s])
 
 
 def _counts_as(instance: Instance, profile: str) -> list[int]:
