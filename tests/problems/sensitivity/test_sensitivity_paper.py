@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity import CpuProfile, Instance, profile_cpus
 from dlsched.schema import Number, exact
 
 PROFILES = Path(__file__).parents[4] / "shared" / "data" / "synergy" / "profiles.json"
@@ -49,6 +49,21 @@ def test_the_papers_example_with_the_authors_profiles() -> None:
     # Of the 4 GPUs of each: 23 CPUs and 400 GB for J1, 12 and 450 for J2.
     assert _speed(profiles["res18_4"], 23 / 4, 400 / 4) == exact(1.53)
     assert _speed(profiles["m5_4"], 12 / 4, 450 / 4) == 1
+
+
+@pytest.mark.skipif(not PROFILES.exists(), reason="the authors' profiles are not on this machine")
+@pytest.mark.parametrize(
+    ("rule", "points", "worst"), [("repository", 8, 15.7), ("binary", 7, 11.5)]
+)
+def test_few_points_profile_the_job_of_figure_5b(rule: Any, points: int, worst: float) -> None:
+    """Of 24 numbers of CPUs these many are measured; in between the error is at most this (%)."""
+    known = _measured("res18_1")
+    pairs = zip(known["cpus"], known["throughput"], strict=True)
+    curve = CpuProfile(tuple((cpus, 1 / row[-1]) for cpus, row in pairs), (), 1, rule, 0)
+    found = profile_cpus(curve.seconds, 24, 1, rule=rule)
+    assert len(found.points) == points
+    errors = [abs(found.seconds(cpus) / curve.seconds(cpus) - 1) for cpus in range(1, 25)]
+    assert round(100 * max(errors), 1) == worst
 
 
 def _measured(name: str) -> dict[str, Any]:
