@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
 import dlsched
+from dlsched.problems.sensitivity.exact import form_choices
+from dlsched.problems.sensitivity.programs import forms
 from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormItem,
@@ -22,6 +25,9 @@ from dlsched.problems.sensitivity.programs.form_patterns import dearest, maximal
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.prove import ProofFailed
+from sensitivity_instances import by_cpus, instance
 
 
 def _columns(items: list[FormItem], room: FormItem) -> FormColumns:
@@ -75,9 +81,9 @@ def test_all_maximal_patterns_within_the_limits_are_found() -> None:
 @pytest.mark.parametrize(("whole", "units"), [(True, True), (False, True), (True, False)])
 def test_two_derivations_agree(whole: bool, units: bool) -> None:
     """The methods' program and the forms leave out the same options and patterns."""
-    instance = dlsched.generate("sensitivity", 10, servers=3, gpus=4, memory=250, multi=True)
-    program = Program(instance, whole=whole, units=units)
-    columns = columns_of(instance, whole=whole, units=units)
+    made = dlsched.generate("sensitivity", 10, servers=3, gpus=4, memory=250, multi=True)
+    program = Program(made, whole=whole, units=units)
+    columns = columns_of(made, whole=whole, units=units)
     assert columns.values == program.values
     assert [(o.item, o.amount, o.split) for o in columns.options] == [
         (o.item, o.amount, o.split) for o in program.options
@@ -106,3 +112,28 @@ def test_two_derivations_agree(whole: bool, units: bool) -> None:
             near = limit._replace(pattern=max(limit.pattern, best - 20))
             floors = [Floor(items, prices.table, near.pattern)]
             assert maximal_patterns(columns, [near], 5000) == maximal(program.server, 5000, floors)
+
+
+def test_a_proof_with_one_good_column_left_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the only pattern of the optimum a worse solution is proved; the check has it."""
+    profiles = {"fast": by_cpus(1, 1, 1.5), "slow": by_cpus(1, 1)}
+    made = instance((1, 2, 4, 2), profiles, ["fast", "slow"])
+    worse = dlsched.solve(made, "proportional").solution
+    columns = columns_of(made, whole=False, units=True)
+    optimal = tuple(int(item.cpus in (1, 3)) for item in columns.items)
+
+    def incomplete(*arguments: Any) -> list[tuple[int, ...]]:
+        return [pattern for pattern in maximal_patterns(*arguments) if pattern != optimal]
+
+    every = form_choices.choices
+    monkeypatch.setattr(
+        form_choices, "choices", lambda *given: (c for c in every(*given) if c.form == "patterns")
+    )
+    with pytest.raises(ProofFailed):
+        dlsched.prove(made, worse)
+    with monkeypatch.context() as without:
+        without.setattr(forms, "maximal_patterns", incomplete)
+        proof = dlsched.prove(made, worse)
+        dlsched.check_proof(made, proof)
+    with pytest.raises(InvalidProof, match="the digest is not that of the form patterns"):
+        dlsched.check_proof(made, proof)
