@@ -6,10 +6,12 @@ import logging
 
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
-from dlsched.problems.sensitivity.exact.levels import Levels
 from dlsched.problems.sensitivity.exact.milp import solve_model
+from dlsched.problems.sensitivity.exact.search import Search
+from dlsched.problems.sensitivity.exact.split import minimise_split
+from dlsched.problems.sensitivity.exact.throughput import maximise
 from dlsched.problems.sensitivity.programs.pattern_program import Program
-from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
+from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status
@@ -36,46 +38,45 @@ def patterns(instance: Instance, run: Run) -> Claim:
     An instance whose servers have too many sums of CPUs or memory for the dynamic program is
     solved by `milp`, or, if that is too large, by the heuristics with the bound of `pooled`.
     """
-    search = _Patterns(instance, run)
+    if not instance.jobs:
+        return nothing_to_do(Solution(allocation={}), "there are no jobs", levels=2)
+    search = Search(instance, run)
     try:
-        return search.solve()
+        return _solve(search)
     except TooManyStates as error:
         logger.info("patterns are left out: %s", error)
-        return search.without_patterns(str(error))
+        return _without_patterns(search, str(error))
 
 
-class _Patterns(Levels):
-    """The search of both levels, the throughput first."""
+def _solve(search: Search) -> Claim:
+    """Search both levels, the throughput first."""
+    instance = search.instance
+    search.begin()
+    search.run.announce(Stage.BUILDING, f"the patterns of servers of {instance.name}")
+    most = instance.servers.gpus
+    several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
+    units = instance.allow_split and several
+    program = Program(instance, whole=not units, units=units)
+    known = search.within(search.bound())
+    status = Status.OPTIMAL if known else maximise(search, program)
+    forced = split_bound(instance)
+    search.second.append(forced)
+    if status is Status.INFEASIBLE:
+        return Claim(status=status, reason="no patterns hold all jobs")
+    if status is not Status.OPTIMAL:
+        return search.stopped()
+    goal = search.value[0]
+    within_gap = not search.rounded and search.bound() != goal  # then level 2 is not searched
+    if not within_gap and search.value[1] > forced.value and not minimise_split(search, goal):
+        return search.stopped()
+    return search.proved()
 
-    def solve(self) -> Claim:
-        instance = self.instance
-        if not instance.jobs:
-            return nothing_to_do(Solution(allocation={}), "there are no jobs", levels=2)
-        self.begin()
-        self.run.announce(Stage.BUILDING, f"the patterns of servers of {instance.name}")
-        together = Program(instance, whole=True, units=False)
-        free = together
-        if instance.allow_split and self.several:
-            free = Program(instance, whole=False, units=True)
-        goal = self.value[0] if self.proved() else self.maximise(free)
-        self.second.append(self.forced)
-        if goal is None:
-            if self.infeasible:
-                return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
-            return self.stopped()
-        if not self.rounded and self.bound() != self.value[0]:
-            return self.claim(Status.OPTIMAL)  # within the gap; level 2 is not searched
-        if self.value[1] > self.forced.value and free is not together:
-            self.attain(together, goal)
-        if self.value[1] > self.forced.value and not self.minimise_split(goal):
-            return self.stopped()
-        return self.claim(Status.OPTIMAL, reason=self.precision())
 
-    def without_patterns(self, reason: str) -> Claim:
-        """Solve the integer program instead, or return the pooled bound if that is too large."""
-        if model.variables(self.instance) <= model.MOST_VARIABLES:
-            return solve_model(self.instance, self.run, self.best.solution)
-        self.limit(*pooled_bounds(self.instance, self.run))
-        self.second.append(self.forced)
-        self.reason = reason
-        return self.stopped()
+def _without_patterns(search: Search, reason: str) -> Claim:
+    """Solve the integer program instead, or return the pooled bound if that is too large."""
+    if model.variables(search.instance) <= model.MOST_VARIABLES:
+        return solve_model(search.instance, search.run, search.best.solution)
+    search.limit(*pooled_bounds(search.instance, search.run))
+    search.second.append(split_bound(search.instance))
+    search.reason = reason
+    return search.stopped()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dlsched.problems.sensitivity.definition.check import value_of
@@ -16,16 +17,13 @@ from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_from,
     solution_of_numbered,
 )
-from dlsched.problems.sensitivity.programs.initial_patterns import add_known
-from dlsched.problems.sensitivity.programs.pattern_matrix import integer
+from dlsched.problems.sensitivity.programs.pattern_matrix import integer, numbered
 from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
-from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
-from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.results.objective import Bound, ByLevel, relative_gap
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,16 @@ class Tunables:
 TUNABLES = Tunables()
 
 
-class PatternSearch:
-    """The state of a search: the incumbent, the bounds of both levels, and why it ended."""
+class Search:
+    """The incumbent, the bounds of both levels, and why the search would end now.
+
+    Attributes
+    ----------
+    feasible
+        All feasible solutions that were offered: their patterns are columns.
+    rounded
+        Whether the solver's precision decides which throughput is the largest.
+    """
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance = instance
@@ -63,13 +69,9 @@ class PatternSearch:
         self.feasible: list[Solution] = []
         self.first: list[Bound] = []
         self.second: list[Bound] = []
-        self.infeasible = False
         self.rounded = False
         self.termination = Termination.UNDECIDED
         self.reason = "a gap is left"
-        self.forced = split_bound(instance)
-        most = instance.servers.gpus
-        self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
 
     @property
     def value(self) -> ByLevel[Number]:
@@ -78,7 +80,7 @@ class PatternSearch:
         return self.best.value
 
     def worth(self, solution: Solution) -> ByLevel[Number] | None:
-        """Return the value of a solution, whose patterns become columns if it is feasible."""
+        """Return the value of a solution, and keep it if it is feasible."""
         value = value_of(self.instance, solution)
         if value is not None:  # a faulty heuristic must not end the exact method
             self.feasible.append(solution)
@@ -87,9 +89,9 @@ class PatternSearch:
     def begin(self) -> None:
         """Offer what is known, and keep the bounds that came with it."""
         self.limit(*itertools.chain(*self.run.known_bounds[:1]))
-        self.best.begin(self.first_solutions, lambda solution: solution)
+        self.best.begin(self._price_round, lambda solution: solution)
 
-    def first_solutions(self) -> Iterator[Solution]:
+    def _price_round(self) -> Iterator[Solution]:
         """Yield the solution of `price_round`, and keep its bounds."""
         self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
         claim = price_round(self.instance, self.run.nested())
@@ -107,58 +109,42 @@ class PatternSearch:
         """Return the least bound on the throughput."""
         return min((simplify(Fraction(entry.value)) for entry in self.first), default=None)
 
-    def within(self, bound: Number) -> bool:
+    def within(self, bound: Number | None) -> bool:
         """Whether the incumbent's throughput is within the run's gap of a bound."""
-        return self.best.value is not None and relative_gap(self.value[0], bound) <= self.run.gap
+        if bound is None or self.best.value is None:
+            return False
+        return relative_gap(self.value[0], bound) <= self.run.gap
 
-    def proved(self) -> bool:
-        """Whether the throughput is within the gap of its bound."""
-        bound = self.bound()
-        return bound is not None and self.within(bound)
-
-    def precision(self) -> str:
-        """Return to which precision the throughput is proved; nothing if it is exactly."""
+    def proved(self) -> Claim:
+        """Return the incumbent as the optimum, and to which precision it is, if not exactly."""
         bound = self.bound()
         assert bound is not None
-        return precision_reason(relative_gap(self.value[0], bound)) if self.rounded else ""
+        gap = relative_gap(self.value[0], bound)
+        claim = replace(self.stopped(), status=Status.OPTIMAL, termination=None, reason="")
+        return replace(claim, reason=precision_reason(gap)) if self.rounded else claim
 
     def stopped(self) -> Claim:
-        """Return the incumbent and the bounds after a limit, or if the search cannot continue."""
-        status = Status.NO_SOLUTION if self.best.solution is None else Status.FEASIBLE
+        """Return incumbent and bounds after a limit, or where the search cannot continue."""
         limit = self.run.stop_reason()
-        if limit:
-            return self.claim(status, limit)
-        return self.claim(status, self.termination, self.reason)
-
-    def claim(
-        self, status: Status, termination: Termination | None = None, reason: str = ""
-    ) -> Claim:
-        """Return the incumbent with the bounds of both levels."""
         return Claim(
             solution=self.best.solution,
-            status=status,
-            termination=termination,
-            reason=reason,
+            status=Status.NO_SOLUTION if self.best.solution is None else Status.FEASIBLE,
+            termination=limit or self.termination,
+            reason="" if limit else self.reason,
             objective=self.best.value,
             bounds=[self.first, self.second],
             start=self.best.start,
         )
 
-    def relaxed(self, program: Program) -> Relaxed | None:
-        """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
-        self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
-        add_known(program, self.feasible)
-        return relax(program, self.run)
-
     def solve_integer(
         self,
         program: Program,
-        run: Run,
+        seconds: float = math.inf,
         floor: int | None = None,
         cutoffs: Sequence[Cutoff] = (),
     ) -> Outcome:
         """Solve the integer program over the patterns known, and offer its solution."""
-        outcome = integer(program, run, floor, cutoffs)
+        outcome = integer(program, self.run.nested(seconds), floor, cutoffs)
         if outcome.values is not None:
             self.best.offer(solution_from(program, outcome.values))
         return outcome
@@ -177,26 +163,34 @@ class PatternSearch:
 
     def may_number(self, program: Program) -> bool:
         """Whether the program with every server may be solved."""
-        return self.columns(program) <= TUNABLES.most_columns and self.run.stop_reason() is None
+        columns = self.instance.servers.count * len(program.items)
+        return columns <= TUNABLES.most_columns and self.run.stop_reason() is None
 
     def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Whether there are fewer items, on all servers, than patterns that matter."""
-        if self.instance.servers.count > TUNABLES.few_servers or not self.may_number(program):
+        servers = self.instance.servers.count
+        if servers > TUNABLES.few_servers or not self.may_number(program):
             return False
-        return not program.complete(self.columns(program), cutoffs, self.run)
+        return not program.complete(servers * len(program.items), cutoffs, self.run)
 
-    def columns(self, program: Program) -> int:
-        """Return the number of pairs of server and kind of item."""
-        return self.instance.servers.count * len(program.items)
+    def solve_numbered(
+        self, program: Program, seconds: float = math.inf, floor: int | None = None
+    ) -> tuple[bool, ByLevel[Number] | None]:
+        """Solve the program with every server, and offer its solution.
 
-    def offer_numbered(self, program: Program, x: Vector) -> ByLevel[Number] | None:
-        """Offer the solution of a point of the program with every server; return its value.
-
-        ``None`` if it overloads a server, as capacities may be rounded for the solver.
+        Returns
+        -------
+        tuple
+            Whether it is decided, and the solution's value; ``None`` also if it overloads a
+            server, as capacities may be rounded for the solver.
         """
-        solution = solution_of_numbered(program, x)
+        outcome = numbered(program, self.run.nested(seconds), floor)
+        if outcome.values is None:
+            return outcome.status is Status.INFEASIBLE, None
+        solution = solution_of_numbered(program, outcome.values)
         value = self.worth(solution)
-        if value is not None:
-            self.best.offer(solution, value)
-        self.reason = "CPUs or memory have too many digits for the solver"
-        return value
+        if value is None:
+            self.reason = "CPUs or memory have too many digits for the solver"
+            return False, None
+        self.best.offer(solution, value)
+        return outcome.status is Status.OPTIMAL, value
