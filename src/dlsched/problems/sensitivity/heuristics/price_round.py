@@ -12,7 +12,7 @@ from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Sol
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
-from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
+from dlsched.problems.sensitivity.programs.initial_patterns import packing
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
@@ -81,12 +81,11 @@ def price_round(instance: Instance, run: Run) -> Claim:
     at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
     servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
     throughput, by a dynamic program; if that is not enough, an integer program over the few dozen
-    patterns follows. Where its gap is above 0.1 %, the patterns of `tune` are added, its choices
-    replaced by the best on each server, and then all patterns that a better solution can use, if
-    there are at most 1,000. The integer programs end at 100 nodes.
+    patterns follows. Where its gap is above 0.1 %, all patterns are added that a better solution
+    can use, if there are at most 1,000. The integer programs end at 100 nodes.
 
-    If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
-    instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
+    Where the gap is above 0.1 % in the end, the solution is no worse than that of `tune` with the
+    choices replaced. An instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
     the bound of `pooled`.
     """
     forced = [split_bound(instance)]
@@ -138,7 +137,6 @@ class Rounding:
             run, self._worth, shown=lambda value: float(value * self.program.granularity)
         )
         """Its value is the throughput as a multiple of the granularity."""
-        self.given: Given = {}
         servers = instance.servers.count
         self.large = servers >= TUNABLES.large
         self.enough = TUNABLES.near if self.large else TUNABLES.gap
@@ -155,13 +153,15 @@ class Rounding:
         program.add([program.server.full(i) for i in range(len(program.items))])
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
-            self._dive(relaxed.master)
-            if self.given and not self.within(self.enough):
-                self._choose(self.given)
+            given = self._dive(relaxed.master)
+            if given is not None and not self.within(self.enough):
+                self._choose(given)
             if not self.within(self.enough):
                 self._combine()
-        if self.best.solution is None and (relaxed is None or relaxed.fits):
-            self._tune()
+        if (relaxed is None or relaxed.fits) and not self.within(TUNABLES.near):
+            given = _tuned(self.instance)
+            if given is not None:
+                self._choose(given)
         if program.bound is None:
             return self.best.solution, []
         bound = simplify(program.bound * program.granularity)
@@ -178,8 +178,8 @@ class Rounding:
             return False
         return bound - value <= Fraction(gap) * bound  # a multiple may exceed the doubles
 
-    def _dive(self, master: Master) -> None:
-        """Round the relaxation by dives, until the gap is small."""
+    def _dive(self, master: Master) -> Given | None:
+        """Round the relaxation by dives, until the gap is small; return the best one's jobs."""
         points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
         for k, point in enumerate(dive.points(self.dives)):
@@ -187,9 +187,11 @@ class Rounding:
                 dive.known = self._goal(points) if self.large else self._objective(points.value)
             if self._close(points.value, TUNABLES.close if k + 1 < self.least else self.enough):
                 break
-        if points.solution is not None:
-            self.given = given_by(self.program, points.solution)
-            self.best.offer(solution_of(self.instance, self.given), points.value)
+        if points.solution is None:
+            return None
+        given = given_by(self.program, points.solution)
+        self.best.offer(solution_of(self.instance, given), points.value)
+        return given
 
     def _goal(self, best: Incumbent[Any, int]) -> float:
         """Return the objective to exceed: the incumbent's, and that of a small gap."""
@@ -200,15 +202,13 @@ class Rounding:
         """Return a throughput in the unit of the program's costs."""
         return float(throughput / self.program.unit)
 
-    def _choose(self, given: Given) -> Solution:
-        """Offer and return the solution of the same places with the best choices on each server."""
+    def _choose(self, given: Given) -> None:
+        """Offer the solution of the same places with the best choices on each server."""
         pairs = [(job, given[job.id][1]) for job in self.instance.jobs if job.id in given]
         known = {name: choice for name, (choice, _) in given.items()}
         with contextlib.suppress(TooManyStates):
             given = best_choices(self.instance, pairs, known)
-        solution = solution_of(self.instance, given)
-        self.best.offer(solution)
-        return solution
+        self.best.offer(solution_of(self.instance, given))
 
     def _combine(self) -> None:
         """Solve an integer program over the patterns known, then one over all that can matter."""
@@ -218,25 +218,12 @@ class Rounding:
         if relaxed is None:
             return
         self._integer(relaxed.master.values if self.large else None)
-        if self.within(TUNABLES.near) or self.run.stop_reason():
-            return
-        if self._tune():
-            self._integer(None)
         value = self.best.value
         if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
             return
         better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
         if program.complete(TUNABLES.most_enumerated, [better], self.run):
             self._integer(None)
-
-    def _tune(self) -> bool:
-        """Offer the places of `tune` with the best choices; return whether patterns are new."""
-        given = _tuned(self.instance)
-        if given is None:
-            return False
-        known = len(self.program.patterns)
-        self.program.add(patterns_of(self.program, self._choose(given)))
-        return len(self.program.patterns) > known
 
     def _worth(self, solution: Solution) -> int:
         """Return the throughput of a solution, in granularities."""
