@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 from dlsched.problems.sensitivity.definition.check import evaluate
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
-from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
+from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.programs.initial_patterns import packing
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
@@ -18,14 +17,13 @@ from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
-from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
-from dlsched.problems.sensitivity.structures.server_knapsack import best_choices
+from dlsched.problems.sensitivity.structures.server_knapsack import improved
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import Id, simplify
+from dlsched.schema import simplify
 from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Vector
 
@@ -65,8 +63,6 @@ class Tunables:
 
 
 TUNABLES = Tunables()
-Given: TypeAlias = dict[Id, tuple[Choice, Placed]]
-"""The choice and the places of each job."""
 
 
 @method("sensitivity", kind="heuristic", preload=("highspy", "scipy.sparse"))
@@ -85,8 +81,8 @@ def price_round(instance: Instance, run: Run) -> Claim:
     can use, if there are at most 1,000. The integer programs end at 100 nodes.
 
     Where the gap is above 0.1 % in the end, the solution is no worse than that of `tune` with the
-    choices replaced. An instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
-    the bound of `pooled`.
+    choices replaced. An instance whose servers have too many sums of CPUs or memory for pricing is
+    left to `tune`, with the bound of `pooled`.
     """
     forced = [split_bound(instance)]
     if not instance.jobs:
@@ -95,8 +91,8 @@ def price_round(instance: Instance, run: Run) -> Claim:
     try:
         solution, bounds = Rounding(instance, run).run_to_the_end()
     except TooManyStates:
-        given = _tuned(instance)
-        solution = None if given is None else solution_of(instance, given)
+        tuned = tune(instance).solution
+        solution = improved(instance, tuned) if isinstance(tuned, Solution) else None
         bounds = pooled_bounds(instance, run)
     if solution is not None:
         return Claim(solution=solution, bounds=[bounds, forced])
@@ -106,21 +102,6 @@ def price_round(instance: Instance, run: Run) -> Claim:
         reason="no patterns that were generated hold all jobs",
         bounds=[bounds, forced],
     )
-
-
-def _tuned(instance: Instance) -> Given | None:
-    """Return the choices and places of `tune`."""
-    solution = tune(instance).solution
-    if not isinstance(solution, Solution):
-        return None
-    profile = {job.id: job.profile for job in instance.jobs}
-    return {
-        name: (
-            instance.replacement(profile[name], job.cpus, job.memory),
-            {int(server): gpus for server, gpus in job.gpus.items()},
-        )
-        for name, job in solution.allocation.items()
-    }
 
 
 class Rounding:
@@ -153,15 +134,15 @@ class Rounding:
         program.add([program.server.full(i) for i in range(len(program.items))])
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
-            given = self._dive(relaxed.master)
-            if given is not None and not self.within(self.enough):
-                self._choose(given)
+            self._dive(relaxed.master)
+            if self.best.solution is not None and not self.within(self.enough):
+                self.best.offer(improved(self.instance, self.best.solution))
             if not self.within(self.enough):
                 self._combine()
         if (relaxed is None or relaxed.fits) and not self.within(TUNABLES.near):
-            given = _tuned(self.instance)
-            if given is not None:
-                self._choose(given)
+            tuned = tune(self.instance).solution
+            if isinstance(tuned, Solution):
+                self.best.offer(improved(self.instance, tuned))
         if program.bound is None:
             return self.best.solution, []
         bound = simplify(program.bound * program.granularity)
@@ -178,8 +159,8 @@ class Rounding:
             return False
         return bound - value <= Fraction(gap) * bound  # a multiple may exceed the doubles
 
-    def _dive(self, master: Master) -> Given | None:
-        """Round the relaxation by dives, until the gap is small; return the best one's jobs."""
+    def _dive(self, master: Master) -> None:
+        """Round the relaxation by dives, until the gap is small."""
         points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
         for k, point in enumerate(dive.points(self.dives)):
@@ -187,11 +168,8 @@ class Rounding:
                 dive.known = self._goal(points) if self.large else self._objective(points.value)
             if self._close(points.value, TUNABLES.close if k + 1 < self.least else self.enough):
                 break
-        if points.solution is None:
-            return None
-        given = given_by(self.program, points.solution)
-        self.best.offer(solution_of(self.instance, given), points.value)
-        return given
+        if points.solution is not None:
+            self.best.offer(solution_from(self.program, points.solution), points.value)
 
     def _goal(self, best: Incumbent[Any, int]) -> float:
         """Return the objective to exceed: the incumbent's, and that of a small gap."""
@@ -201,14 +179,6 @@ class Rounding:
     def _objective(self, throughput: int) -> float:
         """Return a throughput in the unit of the program's costs."""
         return float(throughput / self.program.unit)
-
-    def _choose(self, given: Given) -> None:
-        """Offer the solution of the same places with the best choices on each server."""
-        pairs = [(job, given[job.id][1]) for job in self.instance.jobs if job.id in given]
-        known = {name: choice for name, (choice, _) in given.items()}
-        with contextlib.suppress(TooManyStates):
-            given = best_choices(self.instance, pairs, known)
-        self.best.offer(solution_of(self.instance, given))
 
     def _combine(self) -> None:
         """Solve an integer program over the patterns known, then one over all that can matter."""

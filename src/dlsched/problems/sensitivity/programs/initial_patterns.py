@@ -66,18 +66,12 @@ def add_known(program: Program, solutions: Iterable[Solution]) -> None:
     """Add the patterns of solutions, and for each item a server full of it."""
     for solution in solutions:
         with contextlib.suppress(KeyError):  # it splits a job that the program does not
-            program.add(patterns_of(program, solution))
+            program.add(_patterns_of(program, solution))
     program.add([program.server.full(i) for i in range(len(program.items))])
 
 
-def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
-    """Return the patterns of a solution's servers, for initial columns of a program.
-
-    Raises
-    ------
-    KeyError
-        If the solution splits a job that the program keeps together.
-    """
+def _patterns_of(program: Program, solution: Solution) -> list[Pattern]:
+    """Return the patterns of a solution's servers; `KeyError` if the program lacks an item."""
     instance = program.instance
     index = program.index
     servers: dict[str, list[int]] = {}

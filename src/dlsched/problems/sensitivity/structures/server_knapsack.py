@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -9,9 +10,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
-from dlsched.problems.sensitivity.structures.free_resources import Placed
-from dlsched.problems.sensitivity.structures.server_patterns import Item, Server
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
+from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
+from dlsched.problems.sensitivity.structures.server_patterns import Item, Server, TooManyStates
 from dlsched.schema import Id
 
 Part: TypeAlias = tuple[Id, int]
@@ -108,35 +109,42 @@ class Knapsack:
         return self.known[path]
 
 
-def best_choices(
-    instance: Instance, pairs: Sequence[tuple[Job, Placed]], known: Mapping[Id, Choice]
-) -> dict[Id, tuple[Choice, Placed]]:
-    """Return the choices and places of placed jobs, by a knapsack on each server.
+def improved(instance: Instance, solution: Solution) -> Solution:
+    """Return the solution of the same places with the best choices, by a knapsack on each server.
 
-    Jobs on several servers keep the choice that is known by their id.
-
-    Raises
-    ------
-    TooManyStates
-        If choices have too many different sums of CPUs or memory.
+    Jobs on several servers get a choice that takes no more than theirs, and is no slower; so do
+    all jobs where choices have too many different sums of CPUs or memory.
     """
-    hosts: list[list[tuple[Job, Placed, Part]]] = [[] for _ in range(instance.servers.count)]
-    for job, where in pairs:
-        for s, gpus in where.items():
-            hosts[s].append((job, where, (job.profile, gpus)))
-    knapsack = Knapsack(instance, sorted({part for here in hosts for _, _, part in here}))
     given: dict[Id, tuple[Choice, Placed]] = {}
-    for here in hosts:
-        whole = [entry for entry in here if len(entry[1]) == 1]
-        used = []
-        for job, where, (_, gpus) in here:
-            if len(where) > 1:
-                choice = known[job.id]
-                given[job.id] = choice, where
-                used.append(Item(gpus, choice.cpus, choice.memory))
-        choices = knapsack.solve([part for _, _, part in whole], used)
-        given |= {job.id: (c, where) for (job, where, _), c in zip(whole, choices, strict=True)}
-    return given
+    hosts: list[list[Job]] = [[] for _ in range(instance.servers.count)]
+    for job in instance.jobs:
+        held = solution.allocation.get(job.id)
+        if held is not None:
+            choice = instance.replacement(job.profile, held.cpus, held.memory)
+            given[job.id] = choice, {int(server): gpus for server, gpus in held.gpus.items()}
+            for server in given[job.id][1]:
+                hosts[server].append(job)
+    parts = {(job.profile, given[job.id][1][s]) for s, jobs in enumerate(hosts) for job in jobs}
+    with contextlib.suppress(TooManyStates):
+        knapsack = Knapsack(instance, sorted(parts))
+        for s, jobs in enumerate(hosts):
+            _improve(knapsack, given, s, jobs)
+    return solution_of(instance, given)
+
+
+def _improve(
+    knapsack: Knapsack, given: dict[Id, tuple[Choice, Placed]], server: int, jobs: Sequence[Job]
+) -> None:
+    """Give the jobs that are on this server alone the best choices."""
+    whole = [job for job in jobs if len(given[job.id][1]) == 1]
+    used = []
+    for job in jobs:
+        choice, placed = given[job.id]
+        if len(placed) > 1:
+            used.append(Item(placed[server], choice.cpus, choice.memory))
+    parts = [(job.profile, given[job.id][1][server]) for job in whole]
+    for job, best in zip(whole, knapsack.solve(parts, used), strict=True):
+        given[job.id] = best, given[job.id][1]
 
 
 def least_choices(instance: Instance) -> Mapping[Id, Choice]:
