@@ -11,7 +11,7 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
-from dlsched.problems.sensitivity.programs.initial_patterns import packing
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known, packing
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
@@ -77,12 +77,13 @@ def price_round(instance: Instance, run: Run) -> Claim:
     at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
     servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
     throughput, by a dynamic program; if that is not enough, an integer program over the few dozen
-    patterns follows. Where its gap is above 0.1 %, all patterns are added that a better solution
-    can use, if there are at most 1,000. The integer programs end at 100 nodes.
+    patterns follows. Where its gap is above 0.1 %, the patterns of `tune` are added, its choices
+    replaced by the best on each server, and then all patterns that a better solution can use, if
+    there are at most 1,000. The integer programs end at 100 nodes.
 
-    Where the gap is above 0.1 % in the end, the solution is no worse than that of `tune` with the
-    choices replaced. An instance whose servers have too many sums of CPUs or memory for pricing is
-    left to `tune`, with the bound of `pooled`.
+    If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
+    instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
+    the bound of `pooled`.
     """
     forced = [split_bound(instance)]
     if not instance.jobs:
@@ -131,7 +132,7 @@ class Rounding:
         """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
-        program.add([program.server.full(i) for i in range(len(program.items))])
+        add_known(program, [])  # servers full of one item
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
@@ -139,10 +140,8 @@ class Rounding:
                 self.best.offer(improved(self.instance, self.best.solution))
             if not self.within(self.enough):
                 self._combine()
-        if (relaxed is None or relaxed.fits) and not self.within(TUNABLES.near):
-            tuned = tune(self.instance).solution
-            if isinstance(tuned, Solution):
-                self.best.offer(improved(self.instance, tuned))
+        if self.best.solution is None and (relaxed is None or relaxed.fits):
+            self._tune()
         if program.bound is None:
             return self.best.solution, []
         bound = simplify(program.bound * program.granularity)
@@ -188,12 +187,25 @@ class Rounding:
         if relaxed is None:
             return
         self._integer(relaxed.master.values if self.large else None)
+        if self._tune():
+            self._integer(None)
         value = self.best.value
         if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
             return
         better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
         if program.complete(TUNABLES.most_enumerated, [better], self.run):
             self._integer(None)
+
+    def _tune(self) -> bool:
+        """Offer what `tune` finds, improved, and add its patterns; return whether any are new."""
+        tuned = tune(self.instance).solution
+        if not isinstance(tuned, Solution):
+            return False
+        solution = improved(self.instance, tuned)
+        self.best.offer(solution)
+        known = len(self.program.patterns)
+        add_known(self.program, [solution])
+        return len(self.program.patterns) > known
 
     def _worth(self, solution: Solution) -> int:
         """Return the throughput of a solution, in granularities."""
