@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
@@ -164,16 +163,17 @@ class Rounding:
         dive = Dive(master)
         for k, point in enumerate(dive.points(self.dives)):
             if point is not None and points.offer(point):
-                dive.known = self._goal(points) if self.large else self._objective(points.value)
+                value = points.value or 0
+                dive.known = self._goal(value) if self.large else self._objective(value)
             if self._close(points.value, TUNABLES.close if k + 1 < self.least else self.enough):
                 break
         if points.solution is not None:
             self.best.offer(solution_from(self.program, points.solution), points.value)
 
-    def _goal(self, best: Incumbent[Any, int]) -> float:
-        """Return the objective to exceed: the incumbent's, and that of a small gap."""
+    def _goal(self, throughput: int) -> float:
+        """Return the objective to exceed: that of a throughput, and that of a small gap."""
         near = (1 - self.enough) * self._objective(self.program.bound or 0)
-        return near if best.value is None else max(self._objective(best.value), near)
+        return max(self._objective(throughput), near)
 
     def _objective(self, throughput: int) -> float:
         """Return a throughput in the unit of the program's costs."""
@@ -225,7 +225,7 @@ class Rounding:
             self.program,
             run,
             nodes=TUNABLES.nodes,
-            target=self._goal(self.best),
+            target=self._goal(self.best.value or 0),
             near=near,
             distance=TUNABLES.distance,
         )

@@ -8,7 +8,7 @@ find solutions and proofs but the instance's own data (its undominated choices) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,6 @@ from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormPrices,
-    Limit,
     columns_of,
     split_limit,
     throughput_limit,
@@ -67,7 +66,10 @@ def patterns(
             throughput_limit(columns, held, best_held, floor),
         ]
     every = maximal_patterns(columns, limits, LIMITS.patterns)
-    return _form("patterns", instance, columns, every, limits, level)
+    allowed = [all(marks) for marks in zip(*(limit.options for limit in limits), strict=True)]
+    most = [jobs * ok for jobs, ok in zip(_of_profile(columns), allowed, strict=True)]
+    rows = [*_choices(columns), *_pooled(instance, columns), *_supplied(columns, every)]
+    return _form("patterns", columns, rows, [*most, *[columns.servers] * len(every)], level)
 
 
 def pooled(instance: Instance, parameters: Mapping[str, Any]) -> Form:
@@ -77,7 +79,9 @@ def pooled(instance: Instance, parameters: Mapping[str, Any]) -> Form:
     """
     if parameters:
         raise ValueError("the form pooled has no parameters")
-    return _form("pooled", instance, columns_of(instance, whole=True, units=True), None, (), 1)
+    columns = columns_of(instance, whole=True, units=True)
+    rows = [*_choices(columns), *_pooled(instance, columns)]
+    return _form("pooled", columns, rows, _of_profile(columns), level=1)
 
 
 FORMS: dict[str, Restricted | Callable[[Instance, Mapping[str, Any]], Form]] = {
@@ -101,63 +105,54 @@ def _prices(columns: FormColumns, data: object) -> FormPrices:
 
 
 def _form(
-    name: str,
-    instance: Instance,
-    columns: FormColumns,
-    every: Sequence[Sequence[int]] | None,
-    limits: Sequence[Limit],
-    level: int,
+    name: str, columns: FormColumns, rows: Sequence[Row], most: Sequence[int], level: int
 ) -> Form:
-    """Return the form: options of jobs, then patterns of servers if there are any."""
+    """Return the form with these rows: options, each up to `most` jobs, then patterns if any."""
     options = columns.options
-    counts = columns.counts
-    n = len(columns.options)
-    count = columns.servers
-    allowed = [all(limit.options[c] for limit in limits) for c in range(n)]
-    upper = [counts[o.profile] * ok for o, ok in zip(options, allowed, strict=True)]
-    rows = [
-        Row(
-            {c: 1 for c, o in enumerate(options) if o.profile == profile},
-            columns.least_jobs * jobs,
-            jobs,
-        )
-        for profile, jobs in counts.items()
-    ]
-    rows += _pooled(instance, columns)
-    if every is not None:
-        for i in range(len(columns.items)):
-            cells = {c: o.amount for c, o in enumerate(options) if o.item == i}
-            cells |= {n + p: -pattern[i] for p, pattern in enumerate(every) if pattern[i]}
-            rows.append(Row(cells, None, 0))
-        rows.append(Row({n + p: 1 for p in range(len(every))}, None, count))
-    goals = [
-        Goal(
-            "throughput", -1, {c: -v for c, v in enumerate(columns.values) if v}, 0,
-            columns.granularity, True,
-        )
-    ]  # fmt: skip
+    throughput = {c: -value for c, value in enumerate(columns.values) if value}
+    goals = [Goal("throughput", -1, throughput, 0, columns.granularity, True)]
     if level == 1:
-        split = {c: 1 for c, o in enumerate(options) if o.split}
+        split = {c: 1 for c, option in enumerate(options) if option.split}
         goals.append(Goal("split", 1, split, 0, Fraction(1), True))
-    width = n + len(every or ())
-    return Form(
-        name, [0] * width, [*upper, *[count] * (width - n)], [True] * width, rows, goals,
-        frozenset(range(n)),
-    )  # fmt: skip
+    width = len(most)
+    first = frozenset(range(len(options)))
+    return Form(name, [0] * width, list(most), [True] * width, list(rows), goals, first)
 
 
-def _pooled(instance: Instance, columns: FormColumns) -> list[Row]:
-    """Return that all jobs together need no more of a resource than all servers have."""
+def _of_profile(columns: FormColumns) -> list[int]:
+    """Return for each option how many jobs there are that can take it."""
+    return [columns.counts[option.profile] for option in columns.options]
+
+
+def _choices(columns: FormColumns) -> Iterator[Row]:
+    """Yield that the jobs of a profile, or fewer if they may wait, take one option each."""
+    for profile, jobs in columns.counts.items():
+        cells = {c: 1 for c, option in enumerate(columns.options) if option.profile == profile}
+        yield Row(cells, columns.least_jobs * jobs, jobs)
+
+
+def _supplied(columns: FormColumns, every: Sequence[Sequence[int]]) -> Iterator[Row]:
+    """Yield that patterns supply the items of options, and that there is a server for each."""
+    n = len(columns.options)
+    for i in range(len(columns.items)):
+        cells = {c: option.amount for c, option in enumerate(columns.options) if option.item == i}
+        cells |= {n + p: -pattern[i] for p, pattern in enumerate(every) if pattern[i]}
+        yield Row(cells, None, 0)
+    yield Row({n + p: 1 for p in range(len(every))}, None, columns.servers)
+
+
+def _pooled(instance: Instance, columns: FormColumns) -> Iterator[Row]:
+    """Yield that all jobs together need no more of a resource than all servers have."""
     servers = instance.servers
-    profiles = instance.profiles
-    rows = []
-    for name in ("gpus", "cpus", "memory"):
-        needs = [
-            Fraction(profiles[o.profile].gpus * (1 if name == "gpus" else getattr(o.choice, name)))
-            for o in columns.options
-        ]
-        total = Fraction(servers.count * getattr(servers, name))
+    gpus = [instance.profiles[option.profile].gpus for option in columns.options]
+    choices = [option.choice for option in columns.options]
+    for capacity, per_gpu in (
+        (servers.gpus, [1] * len(choices)),
+        (servers.cpus, [choice.cpus for choice in choices]),
+        (servers.memory, [choice.memory for choice in choices]),
+    ):
+        needs = [Fraction(g * amount) for g, amount in zip(gpus, per_gpu, strict=True)]
+        total = Fraction(servers.count * capacity)
         unit = granularity([total, *needs]) or Fraction(1)
         cells = {c: int(need / unit) for c, need in enumerate(needs) if need}
-        rows.append(Row(cells, None, int(total / unit)))
-    return rows
+        yield Row(cells, None, int(total / unit))
