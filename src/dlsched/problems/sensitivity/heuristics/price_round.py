@@ -187,6 +187,8 @@ class Rounding:
         if relaxed is None:
             return
         self._integer(relaxed.master.values if self.large else None)
+        if self.within(TUNABLES.near) or self.run.stop_reason():
+            return
         if self._tune():
             self._integer(None)
         value = self.best.value

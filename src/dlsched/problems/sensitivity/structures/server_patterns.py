@@ -7,7 +7,6 @@ describe any number of jobs. A pattern is the number of items of each kind on on
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,8 +39,6 @@ class Sizes:
     """Upper limit of the entries."""
     kept: int = 4_000_000
     """Up to this many the transitions of a table are kept from one to the next."""
-    batch: int = 2**15
-    """About as many are computed together: larger arrays take longer to allocate."""
     steps_per_pattern: int = 20
     """Of an enumeration, on average."""
     steps_per_check: int = 256
@@ -93,9 +90,7 @@ class Server:
             (item.gpus, cpu.tolist(), memory.tolist())
             for item, (cpu, memory) in zip(self.items, self.after, strict=True)
         ]
-        most = max(1, SIZES.batch // (self.shape[0] * self.shape[1]))
-        self.alike = _batches([item.gpus for item in self.items], most)
-        self.kept: dict[tuple[int, ...], Table] = {}
+        self.kept: dict[int, Table] = {}
 
     def _reach(self, capacity: Number, sizes: Sequence[Number]) -> tuple[list[int], list[Table]]:
         """Return the sums that items can make, and the transitions between them.
@@ -117,15 +112,9 @@ class Server:
             edge = larger - sums
             sums |= edge
         reachable = sorted(sums)
-        if limit < LARGEST:
-            array = np.array(reachable, dtype=np.int64)
-            most = int(array[-1]) + 1  # no larger size fits
-            leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
-        else:
-            leads = [
-                np.array([bisect_right(reachable, a - size) - 1 for a in reachable])
-                for size in whole
-            ]
+        array = np.array(reachable, dtype=np.int64 if limit < LARGEST else object)
+        most = reachable[-1] + 1  # no larger size fits
+        leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
         return reachable, leads
 
     def full(self, i: int) -> Pattern:
@@ -155,34 +144,30 @@ class Server:
         if max(values, default=0) * (self.gpus + 1) >= LARGEST:
             raise ValueError("prices of items are too high for integers of 64 bits")
         rows, columns = self.shape
-        states = rows * columns
-        best = np.zeros((self.gpus + 1, states + 1), dtype=np.int64)
+        best = np.zeros((self.gpus + 1, rows * columns + 1), dtype=np.int64)
         best[:, -1] = _NO_ROOM
-        worth = np.array(values, dtype=np.int64)[:, None]
+        priced = [i for i, value in enumerate(values) if value > 0]
         for g in range(1, self.gpus + 1):
             now = best[g, :-1]
             now[:] = best[g - 1, :-1]
-            for gpus, items in self.alike:
-                if gpus <= g:
-                    values_after = best[g - gpus][self._leads(items)]
-                    values_after += worth[list(items)]
-                    np.maximum(now, values_after.max(axis=0), out=now)
+            for i in priced:
+                before = g - self.items[i].gpus
+                if before >= 0:
+                    np.maximum(now, best[before][self._lead(i)] + values[i], out=now)
         return best[:, :-1].reshape(self.gpus + 1, rows, columns)
 
-    def _leads(self, items: tuple[int, ...]) -> Table:
-        """Return the states after each of some items, items x states; the last is "no room"."""
-        leads = self.kept.get(items)
-        if leads is None:
-            states = self.shape[0] * self.shape[1]
-            leads = np.empty((len(items), states), dtype=np.intp)
-            for row, i in zip(leads, items, strict=True):
-                cpu, memory = self.after[i]
-                lead = cpu[:, None] * self.shape[1] + memory[None, :]
-                lead[cpu < 0, :] = lead[:, memory < 0] = states
-                row[:] = lead.ravel()
-            if len(self.items) * states <= SIZES.kept:
-                self.kept[items] = leads
-        return leads
+    def _lead(self, i: int) -> Table:
+        """Return the state after an item for each state; the last one is "no room"."""
+        lead = self.kept.get(i)
+        if lead is None:
+            rows, columns = self.shape
+            cpu, memory = self.after[i]
+            table = cpu[:, None] * columns + memory[None, :]
+            table[cpu < 0, :] = table[:, memory < 0] = rows * columns
+            lead = table.ravel()
+            if len(self.items) * len(lead) <= SIZES.kept:
+                self.kept[i] = lead
+        return lead
 
     def pattern(
         self, table: Table, values: Sequence[int], first: int | None = None
@@ -274,18 +259,6 @@ def maximal(
     except (_LimitStruck, RecursionError):  # the latter of servers with a thousand GPUs
         return None
     return patterns
-
-
-def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Return batches of at most `most` items with equal GPUs: the GPUs, and the items."""
-    same: dict[int, list[int]] = {}
-    for i, count in enumerate(gpus):
-        same.setdefault(count, []).append(i)
-    return [
-        (count, tuple(items[k : k + most]))
-        for count, items in same.items()
-        for k in range(0, len(items), most)
-    ]
 
 
 def _validate_states(states: int) -> None:
