@@ -68,17 +68,12 @@ TUNABLES = Tunables()
 def price_round(instance: Instance, run: Run) -> Claim:
     """Column generation over server patterns, then whole numbers by diving (ours).
 
-    The relaxation of `patterns` is solved by column generation, from the patterns of a packing in
-    which every job has its proportional share; items may serve as smaller ones, so that few
-    patterns suffice. A split job costs 0.01 % of the largest throughput of a job, so that few are
-    split. The bound of the relaxation is certified as in `patterns`, and on large clusters the gap
-    to it is small. Dives in the relaxation round one column after the other, in two orders, then
-    at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
-    servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
-    throughput, by a dynamic program; if that is not enough, an integer program over the few dozen
-    patterns follows. Where its gap is above 0.1 %, the patterns of `tune` are added, its choices
-    replaced by the best on each server, and then all patterns that a better solution can use, if
-    there are at most 1,000. The integer programs end at 100 nodes.
+    The relaxation of `patterns`, in which items may serve as smaller ones and a split job costs
+    0.01 % of the largest throughput of a job; its bound is certified. Dives round one column after
+    the other, in two orders, then at random; from 100 servers on they end within 0.1 % of the
+    bound. Where that is not enough, the jobs of each server get the best choices, then integer
+    programs follow: over the patterns known, with those of `tune`, and with all that a better
+    solution can use. The card has the steps in full.
 
     If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
     instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with

@@ -15,8 +15,16 @@ from dlsched.solvers.outcome import Vector
 
 
 def solution_from(program: Program, x: Vector) -> Solution:
-    """Return the solution of `given_by`."""
-    return solution_of(program.instance, given_by(program, x))
+    """Return the solution of the columns that a point takes."""
+    counts = [round(value) for value in x.tolist()]
+    options = len(program.options)
+    patterns = options + len(program.conversions)
+    supplies = _supplied(program, zip(program.patterns, counts[patterns:], strict=True))
+    conversions = zip(program.conversions, counts[options:patterns], strict=True)
+    for (source, target, amount), often in conversions:
+        for server, count in supplies[source].take(often).items():
+            supplies[target].add(server, count * amount)
+    return _solution(program, counts[:options], supplies)
 
 
 def solution_of_numbered(program: Program, x: Vector) -> Solution:
@@ -28,51 +36,30 @@ def solution_of_numbered(program: Program, x: Vector) -> Solution:
     options = len(program.options)
     kinds = len(program.items)
     servers = [(tuple(counts[k : k + kinds]), 1) for k in range(options, len(counts), kinds)]
-    return solution_of(program.instance, assigned(program, counts[:options], servers))
+    return _solution(program, counts[:options], _supplied(program, servers))
 
 
-def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:
-    """Return the jobs' choices and places with the columns that a point takes.
+def _supplied(program: Program, used: Iterable[tuple[Pattern, int]]) -> list[_Supply]:
+    """Return the items of each kind on servers with these patterns, each so often."""
+    supplies = [_Supply(program.server.gpus) for _ in program.items]
+    first = 0
+    for pattern, often in used:
+        if not often:
+            continue
+        servers = range(first, first + often)
+        for i, count in enumerate(pattern):
+            if count:
+                supplies[i].servers[count].extend(servers)
+        first += often
+    return supplies
+
+
+def _solution(program: Program, taken: Sequence[int], supplies: Sequence[_Supply]) -> Solution:
+    """Return the solution in which options are taken so often, from these items.
 
     Jobs that may be split get their items in descending number, each from the server with the
     fewest that suffice; if none has enough, from those with most.
     """
-    counts = [round(value) for value in x.tolist()]
-    n = len(program.options)
-    first = len(program.options) + len(program.conversions)
-    used = list(zip(program.patterns, counts[first:], strict=True))
-    return assigned(program, counts[:n], used, counts[n:first])
-
-
-def assigned(
-    program: Program,
-    taken: Sequence[int],
-    used: Iterable[tuple[Pattern, int]],
-    moved: Sequence[int] = (),
-) -> dict[Id, tuple[Choice, Placed]]:
-    """Return the jobs' choices and places.
-
-    Parameters
-    ----------
-    taken
-        How often each option is.
-    used
-        Patterns, and the number of servers with each.
-    moved
-        How often each of the program's conversions is used, if any is.
-    """
-    supplies = [_Supply(program.server.gpus) for _ in program.items]
-    server = 0
-    for pattern, often in used:
-        if often:
-            parts = [(supplies[i], count) for i, count in enumerate(pattern) if count]
-            for s in range(server, server + often):
-                for supply, count in parts:
-                    supply.add(s, count)
-            server += often
-    for (source, target, amount), often in zip(program.conversions, moved, strict=False):
-        for s, count in supplies[source].take(often).items() if often else ():
-            supplies[target].add(s, count * amount)
     queues: dict[str, list[str]] = {}
     for job in reversed(program.instance.jobs):
         queues.setdefault(job.profile, []).append(job.id)
@@ -80,12 +67,11 @@ def assigned(
     for c in sorted(range(len(taken)), key=lambda c: -program.options[c].amount):
         option = program.options[c]
         gpus = program.items[option.item].gpus
-        supply = supplies[option.item]
         for _ in range(taken[c]):
-            where = supply.take(option.amount)
-            placed = {s: count * gpus for s, count in where.items()}
+            servers = supplies[option.item].take(option.amount)
+            placed = {server: count * gpus for server, count in servers.items()}
             given[queues[option.profile].pop()] = option.choice, placed
-    return given
+    return solution_of(program.instance, given)
 
 
 class _Supply:
