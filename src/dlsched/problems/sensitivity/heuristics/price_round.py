@@ -141,12 +141,9 @@ class Rounding:
         bound = simplify(program.bound * program.granularity)
         return self.best.solution, [Bound(bound, "certified", "prices and a table of one server")]
 
-    def within(self, gap: float) -> bool:
-        """Whether the incumbent's relative gap to the bound is no larger than this."""
-        return self._close(self.best.value, gap)
-
-    def _close(self, value: int | None, gap: float) -> bool:
-        """Whether a throughput's relative gap to the bound is no larger than this."""
+    def within(self, gap: float, best: Incumbent[Any, int] | None = None) -> bool:
+        """Whether the relative gap of the best throughput to the bound is no larger than this."""
+        value = (best or self.best).value
         bound = self.program.bound
         if bound is None or value is None:
             return False
@@ -160,7 +157,7 @@ class Rounding:
             if point is not None and points.offer(point):
                 value = points.value or 0
                 dive.known = self._goal(value) if self.large else self._objective(value)
-            if self._close(points.value, TUNABLES.close if k + 1 < self.least else self.enough):
+            if self.within(TUNABLES.close if k + 1 < self.least else self.enough, points):
                 break
         if points.solution is not None:
             self.best.offer(solution_from(self.program, points.solution), points.value)
