@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution

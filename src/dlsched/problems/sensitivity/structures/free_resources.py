@@ -19,7 +19,7 @@ from dlsched.schema import FrozenDict, Number
 
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
-Vector: TypeAlias = NDArray[Any]
+Resources: TypeAlias = NDArray[Any]
 """GPUs, CPUs and memory, the latter two in multiples of their granularities."""
 
 LARGEST = 2**62
@@ -29,7 +29,7 @@ LARGEST = 2**62
 class Cluster:
     """Free GPUs, CPUs and memory of each server, and the placed jobs with their choices.
 
-    Amounts are integers, see `Vector`: 64-bit ones, or Python's where those would overflow.
+    Amounts are integers, see `Resources`: 64-bit ones, or Python's where those would overflow.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -41,18 +41,18 @@ class Cluster:
         most = max(amounts.largest / amounts.granularity for amounts in instance.amounts)
         self.dtype: Any = np.int64 if most * (gpus + 1) < LARGEST else object
         self.full = self._in_units(servers.gpus, servers.cpus, servers.memory)
-        self.free: Vector = np.tile(self.full, (servers.count, 1))
+        self.free: Resources = np.tile(self.full, (servers.count, 1))
         self.given: dict[str, tuple[Choice, Placed]] = {}
         self.hosts: list[dict[str, int]] = [{} for _ in range(servers.count)]
         self.jobs = {job.id: job for job in instance.jobs}
-        self._demands: dict[int, tuple[Choice, Vector]] = {}
+        self._demands: dict[int, tuple[Choice, Resources]] = {}
 
-    def _in_units(self, gpus: int, cpus: Number, memory: Number) -> Vector:
+    def _in_units(self, gpus: int, cpus: Number, memory: Number) -> Resources:
         cpu_unit, memory_unit = self.units
         amounts = [gpus, int(cpus / cpu_unit), int(memory / memory_unit)]
         return np.array(amounts, dtype=self.dtype)
 
-    def demand(self, choice: Choice) -> Vector:
+    def demand(self, choice: Choice) -> Resources:
         """Return the GPUs (1), CPUs and memory that one GPU of a job with this choice takes."""
         # Keyed by identity, as hashing fractions would dominate the running time.
         known = self._demands.get(id(choice))
@@ -61,9 +61,9 @@ class Cluster:
             self._demands[id(choice)] = known
         return known[1]
 
-    def capacity(self, choice: Choice) -> Vector:
+    def capacity(self, choice: Choice) -> Resources:
         """Return how many GPUs with this choice fit on each server now."""
-        capacity: Vector = (self.free // self.demand(choice)).min(axis=1)
+        capacity: Resources = (self.free // self.demand(choice)).min(axis=1)
         return capacity
 
     def may_split(self, gpus: int) -> bool:
@@ -123,7 +123,7 @@ class Cluster:
         self.given[name] = (choice, placed)
 
 
-def filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
+def filled(order: Iterable[int], capacity: Resources, gpus: int) -> Placed:
     """Return a placement that takes GPUs from servers in this order until there are enough."""
     placed: Placed = {}
     for s in order:

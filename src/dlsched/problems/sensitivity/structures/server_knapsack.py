@@ -15,7 +15,7 @@ from dlsched.problems.sensitivity.structures.free_resources import Placed, solut
 from dlsched.problems.sensitivity.structures.server_patterns import Item, Server, TooManyStates
 from dlsched.schema import Id
 
-Part: TypeAlias = tuple[Id, int]
+JobKind: TypeAlias = tuple[Id, int]
 """A profile, and how many GPUs a job of it has on a server."""
 Sums: TypeAlias = NDArray[np.float64]
 """Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit."""
@@ -39,8 +39,8 @@ class Knapsack:
 
     Parameters
     ----------
-    parts
-        Every part that will be on a server.
+    kinds
+        Every kind of job that will be on a server.
 
     Raises
     ------
@@ -48,13 +48,13 @@ class Knapsack:
         If choices have too many different sums of CPUs or memory.
     """
 
-    def __init__(self, instance: Instance, parts: Sequence[Part]) -> None:
+    def __init__(self, instance: Instance, kinds: Sequence[JobKind]) -> None:
         self.instance = instance
         index: dict[Item, int] = {}
-        self.options: dict[Part, list[_Option]] = {}
-        throughputs = [c.throughput for name, _ in parts for c in instance.undominated[name]]
+        self.options: dict[JobKind, list[_Option]] = {}
+        throughputs = [c.throughput for name, _ in kinds for c in instance.undominated[name]]
         top = max(map(Fraction, throughputs), default=Fraction(1))
-        for name, gpus in parts:
+        for name, gpus in kinds:
             options = self.options.setdefault((name, gpus), [])
             for choice in instance.undominated[name]:
                 item = index.setdefault(Item(gpus, choice.cpus, choice.memory), len(index))
@@ -69,9 +69,9 @@ class Knapsack:
             self.after.append(np.append(flat.ravel(), rows * columns).astype(np.intp))
         empty = np.zeros(rows * columns + 1)
         empty[-1] = -np.inf
-        self.known: dict[tuple[Part, ...], Sums] = {(): empty}
+        self.known: dict[tuple[JobKind, ...], Sums] = {(): empty}
 
-    def solve(self, parts: Sequence[Part], used: Sequence[Item] = ()) -> list[Choice]:
+    def solve(self, kinds: Sequence[JobKind], used: Sequence[Item] = ()) -> list[Choice]:
         """Return the choices of the jobs on one server, in their order.
 
         They exist if the GPUs suffice and what is in use is within the proportional share.
@@ -79,10 +79,10 @@ class Knapsack:
         Parameters
         ----------
         used
-            What else is on the server, items of the parts that were announced.
+            What else is on the server, items of the kinds that were announced.
         """
-        order = sorted(range(len(parts)), key=lambda k: parts[k])
-        path = tuple(parts[k] for k in order)
+        order = sorted(range(len(kinds)), key=lambda k: kinds[k])
+        path = tuple(kinds[k] for k in order)
         state = len(self.known[()]) - 2
         for other in used:
             state = int(self.after[self.server.items.index(other)][state])
@@ -99,7 +99,7 @@ class Knapsack:
                     break
         return [chosen[k] for k in sorted(chosen)]
 
-    def _sums(self, path: tuple[Part, ...]) -> Sums:
+    def _sums(self, path: tuple[JobKind, ...]) -> Sums:
         """Return the largest throughput of these jobs by remaining CPUs and memory."""
         if path not in self.known:
             before = self._sums(path[:-1])
@@ -124,9 +124,9 @@ def improved(instance: Instance, solution: Solution) -> Solution:
             given[job.id] = choice, {int(server): gpus for server, gpus in held.gpus.items()}
             for server in given[job.id][1]:
                 hosts[server].append(job)
-    parts = {(job.profile, given[job.id][1][s]) for s, jobs in enumerate(hosts) for job in jobs}
+    kinds = {(job.profile, given[job.id][1][s]) for s, jobs in enumerate(hosts) for job in jobs}
     with contextlib.suppress(TooManyStates):
-        knapsack = Knapsack(instance, sorted(parts))
+        knapsack = Knapsack(instance, sorted(kinds))
         for s, jobs in enumerate(hosts):
             _improve(knapsack, given, s, jobs)
     return solution_of(instance, given)
@@ -142,8 +142,8 @@ def _improve(
         choice, placed = given[job.id]
         if len(placed) > 1:
             used.append(Item(placed[server], choice.cpus, choice.memory))
-    parts = [(job.profile, given[job.id][1][server]) for job in whole]
-    for job, best in zip(whole, knapsack.solve(parts, used), strict=True):
+    kinds = [(job.profile, given[job.id][1][server]) for job in whole]
+    for job, best in zip(whole, knapsack.solve(kinds, used), strict=True):
         given[job.id] = best, given[job.id][1]
 
 
