@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -18,24 +17,16 @@ from dlsched.problems.sensitivity.structures.server_patterns import TooManyState
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
-
-@dataclass(frozen=True)
-class Tunables:
-    """Numbers of proofs, chosen by hand and not measured."""
-
-    pooled_nodes: int = 1000
-    """Upper limit of the nodes of a proof with the form `pooled`."""
-    many_jobs: int = 500
-    """With more jobs the patterns of one heuristic suffice."""
-
-
-TUNABLES = Tunables()
+_POOLED_NODES = 1000
+"""Upper limit of the nodes of a proof with the form `pooled`; chosen by hand, as the next one."""
+_MANY_JOBS = 500
+"""With more jobs the patterns of one heuristic suffice."""
 
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try for a level, the most promising first."""
     with contextlib.suppress(TooManyStates):
-        yield FormChoice("pooled", nodes=TUNABLES.pooled_nodes)
+        yield FormChoice("pooled", nodes=_POOLED_NODES)
         parameters = _patterns(instance, solution, level, run) if instance.jobs else None
         if parameters is not None:
             yield FormChoice("patterns", parameters)
@@ -50,7 +41,7 @@ def _patterns(
     program = Program(instance, whole=level == 1 or together, units=not together)
     placed = (rule(instance).solution for rule in (tune, tune_public))
     starts = (start for start in placed if isinstance(start, Solution))
-    enough = 1 if len(instance.jobs) > TUNABLES.many_jobs else 2
+    enough = 1 if len(instance.jobs) > _MANY_JOBS else 2
     add_known(program, [solution, *islice(starts, enough)])
     first = relax(program, run)
     if first is None:

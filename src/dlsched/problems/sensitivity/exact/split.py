@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from dlsched.problems.sensitivity.exact.search import TUNABLES, Search
 from dlsched.problems.sensitivity.programs.initial_patterns import add_known
@@ -33,23 +34,15 @@ def minimise_split(search: Search, goal: Number) -> bool:
     return _Split(search, program, floor, Lagrangian(program, relaxed.prices, floor), held).prove()
 
 
+@dataclass(frozen=True)
 class _Split:
-    """The search for fewer split jobs over a program's patterns.
+    """The search for fewer split jobs; `held` is what solutions of the throughput can use."""
 
-    Parameters
-    ----------
-    held
-        What solutions of the throughput can use.
-    """
-
-    def __init__(
-        self, search: Search, program: Program, floor: int, lagrangian: Lagrangian, held: Cutoff
-    ) -> None:
-        self.search = search
-        self.program = program
-        self.floor = floor
-        self.lagrangian = lagrangian
-        self.held = held
+    search: Search
+    program: Program
+    floor: int
+    lagrangian: Lagrangian
+    held: Cutoff
 
     @property
     def known(self) -> int:

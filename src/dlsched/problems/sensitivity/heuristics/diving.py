@@ -72,27 +72,25 @@ class Dive:
         while master.objective > self.known:
             values = master.values
             whole = np.floor(values + _WHOLE)
-            part = np.maximum(values - whole, 0.0)
-            stage = next((s for s in order if part[s].max(initial=0.0) > _WHOLE), None)
+            fractions = np.maximum(values - whole, 0.0)
+            stage = next((s for s in order if fractions[s].max(initial=0.0) > _WHOLE), None)
             if stage is None:
                 return np.rint(values)
-            begin = stage.start
-            open_ = np.flatnonzero(part[stage] > _WHOLE) + begin
+            candidates = np.flatnonzero(fractions[stage] > _WHOLE) + stage.start
+            shares = fractions[candidates]
             if rng is None:
-                j = int(open_[np.argmax(part[open_])])
+                column = int(candidates[np.argmax(shares)])
             else:
-                j = int(rng.choice(open_, p=part[open_] / part[open_].sum()))
-            raised = np.zeros(len(values), dtype=np.bool_)
-            raised[stage] = (whole > self.lower)[stage]
-            before = self.lower[j]
-            raised[j] = True
+                column = int(rng.choice(candidates, p=shares / shares.sum()))
+            before = self.lower[column]
+            raised = np.flatnonzero(whole[stage] > self.lower[stage]) + stage.start
             self.lower[raised] = whole[raised]
-            self.lower[j] = whole[j] + 1
-            self._bound(np.flatnonzero(raised))
+            self.lower[column] = whole[column] + 1
+            self._bound(np.union1d(raised, [column]))
             if not master.optimal():
-                self.lower[j] = before
-                self.upper[j] = whole[j]
-                self._bound(np.array([j]))
+                self.lower[column] = before
+                self.upper[column] = whole[column]
+                self._bound(np.array([column]))
                 if not master.optimal():
                     return None
         return None

@@ -45,13 +45,11 @@ class _Search:
         key = tuple(sorted(held.items()))
         if key not in self.known:
             kept: dict[str, int] = {}
-            if held and not self.allow(self.instance, dict(held)):
-                for job, gpus in key:
-                    if self.allow(self.instance, {**kept, job: gpus}):
-                        kept[job] = gpus
-                self.known[key] = max(1, len(key) - len(kept))
-            else:
-                self.known[key] = 0
+            broken = bool(held) and not self.allow(self.instance, dict(held))
+            for job, gpus in key if broken else ():
+                if self.allow(self.instance, {**kept, job: gpus}):
+                    kept[job] = gpus
+            self.known[key] = max(1, len(key) - len(kept)) if broken else 0
         return self.known[key]
 
     def repair(self, run: Run) -> bool:
