@@ -65,7 +65,7 @@ def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0
 class Master:
     """The linear program over the patterns known; each solve starts from the last one's basis.
 
-    Columns are those of `Program.form` at the time, then the number of additional servers, then
+    Columns are those of `standard_form` at the time, then the number of additional servers, then
     the patterns that came later. Additional servers are allowed only if `short`, in phase 1.
 
     Attributes

@@ -1,4 +1,8 @@
-"""What the model leaves out of solutions, for variants: choices that another one dominates."""
+"""What the model leaves out of solutions, for variants: choices that another one dominates.
+
+It stands apart from `model`, which would not read better with it: it replaces capacities and the
+throughput for the jobs that a variant names, which are known only after its functions were called.
+"""
 
 from __future__ import annotations
 
