@@ -12,9 +12,8 @@ import dlsched
 from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.programs.columns import rows_of
 from dlsched.problems.interleaving.variant.allowed import pairs_apart
-from dlsched.problems.sensitivity.variant import allowed, forbidden_sets
+from dlsched.problems.sensitivity.variant import TUNABLES, allowed, forbidden_sets
 from dlsched.problems.sensitivity.variant.forbidden_sets import merged, smallest_forbidden
-from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.proofs.prove import ProofFailed
 
 

@@ -146,13 +146,7 @@ def _capacities(m: Any, choices: Mapping[Key, Choice], servers: Servers) -> None
 
 
 def _splits(m: Any, gpus: Mapping[str, int], on_server: Mapping[str, int]) -> None:
-    """State that a job has GPUs where it is, which is on one server if it is not split.
-
-    Parameters
-    ----------
-    on_server
-        The most GPUs of each job on a server.
-    """
+    """State that a job has GPUs where it is, at most `on_server`, on one server if not split."""
     import pyomo.core as pyo
 
     def used(m: Any, j: str, s: int) -> Any:

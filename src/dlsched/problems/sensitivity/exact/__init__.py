@@ -6,10 +6,9 @@ import logging
 
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
+from dlsched.problems.sensitivity.exact.levels import maximise, minimise_split
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.exact.search import Search
-from dlsched.problems.sensitivity.exact.split import minimise_split
-from dlsched.problems.sensitivity.exact.throughput import maximise
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates

@@ -176,13 +176,9 @@ class Search:
     def solve_numbered(
         self, program: Program, seconds: float = math.inf, floor: int | None = None
     ) -> tuple[bool, ByLevel[Number] | None]:
-        """Solve the program with every server, and offer its solution.
+        """Solve the program with every server; return whether it is decided, and the value.
 
-        Returns
-        -------
-        tuple
-            Whether it is decided, and the solution's value; ``None`` also if it overloads a
-            server, as capacities may be rounded for the solver.
+        There is none also if the solution overloads a server: capacities may be rounded.
         """
         outcome = numbered(program, self.run.nested(seconds), floor)
         if outcome.values is None:

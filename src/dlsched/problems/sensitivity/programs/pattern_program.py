@@ -176,7 +176,7 @@ class Program:
         self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
         """On the throughput, as a multiple of the granularity: certified as `relax` sets it, but
-        `exact.throughput` may lower it by a claimed one."""
+        `exact.levels` may lower it by a claimed one."""
 
     def lower(self, bound: int) -> int:
         """Lower the bound on the throughput to another one, if that is less; return it."""

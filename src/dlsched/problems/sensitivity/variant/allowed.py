@@ -18,6 +18,7 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact import patterns
 from dlsched.problems.sensitivity.exact.bounds import pooled
 from dlsched.problems.sensitivity.exact.milp import Best, incumbent, solve_model
+from dlsched.problems.sensitivity.variant import TUNABLES
 from dlsched.problems.sensitivity.variant.allow import (
     assign_parts,
     forbidden,
@@ -26,7 +27,6 @@ from dlsched.problems.sensitivity.variant.allow import (
 )
 from dlsched.problems.sensitivity.variant.forbidden_sets import Allow, TooManySets
 from dlsched.problems.sensitivity.variant.swaps import rearranged
-from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
@@ -101,10 +101,7 @@ def _allowed(instance: Instance, solution: object, allow: Allow, run: Run) -> So
 def _on_model(instance: Instance, run: Run, allow: Allow, free: Claim, best: Best) -> Claim:
     """Return the claim of the model with the rule; the best known if that would be too large.
 
-    Parameters
-    ----------
-    free
-        The claim without the rule.
+    The bounds of the claim without the rule, `free`, are valid, too.
     """
     bounds = _valid(free)
     reason = "no jobs that change places make every server allowed, and the model is too large"

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Instance, Job
-from dlsched.problems.sensitivity.variant.tunables import TUNABLES
+from dlsched.problems.sensitivity.variant import TUNABLES
 
 Held: TypeAlias = Mapping[str, int]
 """GPUs of each job on a server, by the job's id."""

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.structures.server_patterns import Item
+from dlsched.problems.sensitivity.variant import TUNABLES
 from dlsched.problems.sensitivity.variant.allow import held_by_server
 from dlsched.problems.sensitivity.variant.forbidden_sets import Allow
-from dlsched.problems.sensitivity.variant.tunables import TUNABLES
 from dlsched.run import Run
 
 
