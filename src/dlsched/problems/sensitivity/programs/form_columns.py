@@ -143,10 +143,7 @@ class Limit(NamedTuple):
 def throughput_limit(columns: FormColumns, prices: FormPrices, best: int, target: int) -> Limit:
     """Return what solutions of at least this throughput, in granularities, can use.
 
-    Parameters
-    ----------
-    best
-        The price of the dearest pattern.
+    The dearest pattern has the price `best`.
     """
     worth = [value * prices.factor for value in columns.values]
     return _limit(columns, prices, best, worth, math.floor(target * prices.factor))

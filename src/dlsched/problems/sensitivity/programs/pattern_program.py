@@ -200,10 +200,7 @@ class Program:
     def complete(self, most: int, cutoffs: Sequence[Cutoff], run: Run) -> bool:
         """Add every maximal pattern that solutions from the cutoffs on can use.
 
-        Returns
-        -------
-        bool
-            False, with nothing added, if there are more than `most` or the run ended.
+        Nothing is added, and false returned, if there are more than `most` or the run ended.
         """
         every = maximal(self.server, most, [cutoff.floor for cutoff in cutoffs], run)
         if every is not None:

@@ -18,7 +18,8 @@ from dlsched.schema import Id
 JobKind: TypeAlias = tuple[Id, int]
 """A profile, and how many GPUs a job of it has on a server."""
 Sums: TypeAlias = NDArray[np.float64]
-"""Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit."""
+"""Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit, and in
+the last state, "no room"."""
 
 
 class _Option(NamedTuple):
@@ -35,17 +36,8 @@ class Knapsack:
     By dynamic programming over the jobs; the states are the remaining CPUs and memory, of which
     only the amounts that sums of choices leave are kept. Sums of the first jobs are remembered, so
     that servers with similar jobs share most of the work. Exact, but for the rounding of sums of
-    throughput to 53 bits.
-
-    Parameters
-    ----------
-    kinds
-        Every kind of job that will be on a server.
-
-    Raises
-    ------
-    TooManyStates
-        If choices have too many different sums of CPUs or memory.
+    throughput to 53 bits. It is for `kinds` of jobs; their choices may have too many different
+    sums of CPUs or memory, which raises `TooManyStates`.
     """
 
     def __init__(self, instance: Instance, kinds: Sequence[JobKind]) -> None:
@@ -61,38 +53,27 @@ class Knapsack:
                 options.append(_Option(item, choice, float(choice.throughput / top)))
         self.server = Server(instance.servers, list(index))
         rows, columns = self.server.shape
-        self.after: list[NDArray[np.intp]] = []
-        for cpus, memory in self.server.after:
-            flat = cpus[:, None] * columns + memory[None, :]
-            # A state beyond the last, of value minus infinity, stands for "does not fit".
-            flat[(cpus < 0)[:, None] | (memory < 0)[None, :]] = rows * columns
-            self.after.append(np.append(flat.ravel(), rows * columns).astype(np.intp))
         empty = np.zeros(rows * columns + 1)
         empty[-1] = -np.inf
         self.known: dict[tuple[JobKind, ...], Sums] = {(): empty}
 
     def solve(self, kinds: Sequence[JobKind], used: Sequence[Item] = ()) -> list[Choice]:
-        """Return the choices of the jobs on one server, in their order.
+        """Return the choices of the jobs on one server, in their order, beside items in use.
 
         They exist if the GPUs suffice and what is in use is within the proportional share.
-
-        Parameters
-        ----------
-        used
-            What else is on the server, items of the kinds that were announced.
         """
         order = sorted(range(len(kinds)), key=lambda k: kinds[k])
         path = tuple(kinds[k] for k in order)
         state = len(self.known[()]) - 2
         for other in used:
-            state = int(self.after[self.server.items.index(other)][state])
+            state = int(self.server.lead(self.server.items.index(other))[state])
         self._sums(path)
         chosen: dict[int, Choice] = {}
         for k in range(len(path), 0, -1):
             before = self.known[path[: k - 1]]
             best = self.known[path[:k]][state]
             for option in self.options[path[k - 1]]:
-                rest = int(self.after[option.item][state])
+                rest = int(self.server.lead(option.item)[state])
                 if before[rest] + option.value == best:
                     chosen[order[k - 1]] = option.choice
                     state = rest
@@ -104,8 +85,8 @@ class Knapsack:
         if path not in self.known:
             before = self._sums(path[:-1])
             options = self.options[path[-1]]
-            sums = [before[self.after[option.item]] + option.value for option in options]
-            self.known[path] = np.maximum.reduce(sums)
+            sums = [before[self.server.lead(option.item)] + option.value for option in options]
+            self.known[path] = np.append(np.maximum.reduce(sums), -np.inf)
         return self.known[path]
 
 

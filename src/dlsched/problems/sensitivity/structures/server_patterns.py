@@ -153,10 +153,10 @@ class Server:
             for i in priced:
                 before = g - self.items[i].gpus
                 if before >= 0:
-                    np.maximum(now, best[before][self._lead(i)] + values[i], out=now)
+                    np.maximum(now, best[before][self.lead(i)] + values[i], out=now)
         return best[:, :-1].reshape(self.gpus + 1, rows, columns)
 
-    def _lead(self, i: int) -> Table:
+    def lead(self, i: int) -> Table:
         """Return the state after an item for each state; the last one is "no room"."""
         lead = self.kept.get(i)
         if lead is None:
@@ -211,21 +211,10 @@ def maximal(
     floors: Sequence[Floor] = (),
     run: Run | None = None,
 ) -> list[Pattern] | None:
-    """Return every maximal pattern, to which no item can be added.
+    """Return every maximal pattern, to which no item can be added; ``None`` if a limit struck.
 
-    Parameters
-    ----------
-    most
-        Upper limit of the patterns, from which that of the steps follows.
-    floors
-        Return only patterns whose values are at least these.
-    run
-        The enumeration stops when the run does.
-
-    Returns
-    -------
-    list of tuple
-        ``None`` if a limit struck.
+    With `floors` only patterns whose values are at least these. From the upper limit of the
+    patterns, `most`, that of the steps follows; the enumeration stops when the run does, too.
     """
     patterns: list[Pattern] = []
     counts = [0] * len(server.items)
