@@ -54,12 +54,8 @@ TUNABLES = Tunables()
 class Search:
     """The incumbent, the bounds of both levels, and why the search would end now.
 
-    Attributes
-    ----------
-    feasible
-        All feasible solutions that were offered: their patterns are columns.
-    rounded
-        Whether the solver's precision decides which throughput is the largest.
+    The patterns of all `feasible` solutions that were offered are columns. Where throughputs are
+    `rounded`, the solver's precision decides which is the largest.
     """
 
     def __init__(self, instance: Instance, run: Run) -> None:

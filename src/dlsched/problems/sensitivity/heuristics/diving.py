@@ -20,12 +20,7 @@ class Dive:
     In one half of the dives first the patterns are made whole, in the other the options; then the
     others, and the conversions. Of those that are not whole one is rounded up, and none is used
     less than its value rounded down. If the program then has no solution, the column is rounded
-    down instead.
-
-    Attributes
-    ----------
-    known
-        A dive ends where the objective falls to this.
+    down instead. A dive ends where the objective falls to what is `known`.
     """
 
     def __init__(self, master: Master) -> None:

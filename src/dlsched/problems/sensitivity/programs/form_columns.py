@@ -127,12 +127,7 @@ class FormPrices(NamedTuple):
 class Limit(NamedTuple):
     """What solutions that are as good as a target can use, at some prices.
 
-    Attributes
-    ----------
-    pattern
-        The least price of a pattern.
-    options
-        Whether each option may be used.
+    That is patterns from a least price on, and some of the options.
     """
 
     prices: Sequence[int]

@@ -24,22 +24,15 @@ for."""
 
 
 class Supply(NamedTuple):
-    """The columns that supply the items of the options, with rows of their own.
-
-    Attributes
-    ----------
-    items
-        Items of each kind that a column supplies.
-    rows, limits
-        What columns take of the servers, and what there is.
-    upper
-        The columns' upper limits.
-    """
+    """The columns that supply the items of the options, with rows of their own."""
 
     items: sparse.csc_array
+    """Items of each kind that a column supplies."""
     rows: sparse.csc_array
+    """What columns take of the servers; `limits` is what there is."""
     limits: Vector
     upper: Vector
+    """The columns' upper limits."""
 
 
 def pattern_supply(program: Program) -> Supply:

@@ -66,12 +66,8 @@ class Master:
     """The linear program over the patterns known; each solve starts from the last one's basis.
 
     Columns are those of `standard_form` at the time, then the number of additional servers, then
-    the patterns that came later. Additional servers are allowed only if `short`, in phase 1.
-
-    Attributes
-    ----------
-    values, objective
-        The last optimum; without the column of additional servers.
+    the patterns that came later. Additional servers are allowed only if `short`, in phase 1; the
+    last optimum, `values` and `objective`, is without their column.
     """
 
     def __init__(self, program: Program, run: Run, floor: int | None = None) -> None:

@@ -18,8 +18,7 @@ from dlsched.schema import Id
 JobKind: TypeAlias = tuple[Id, int]
 """A profile, and how many GPUs a job of it has on a server."""
 Sums: TypeAlias = NDArray[np.float64]
-"""Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit, and in
-the last state, "no room"."""
+"""Throughput by remaining CPUs and memory, flat; minus infinity without room, as in the last."""
 
 
 class _Option(NamedTuple):

@@ -30,10 +30,7 @@ State: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Limits of a server's table and of enumerations, chosen by hand.
-
-    Entries of a table are GPUs x sums of CPUs x sums of memory.
-    """
+    """Limits, chosen by hand; entries of a table are GPUs x sums of CPUs x sums of memory."""
 
     most: int = 2_000_000
     """Upper limit of the entries."""
@@ -135,11 +132,7 @@ class Server:
 
         ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
         m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
-
-        Raises
-        ------
-        ValueError
-            If the values are too large for that.
+        `ValueError` if the values are too large for that.
         """
         if max(values, default=0) * (self.gpus + 1) >= LARGEST:
             raise ValueError("prices of items are too high for integers of 64 bits")

@@ -136,10 +136,7 @@ def _check_all(asked: _Asked) -> None:
 def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
     """Return the smallest sets of parts that fit a server's GPUs and are not allowed.
 
-    Raises
-    ------
-    OptionError
-        If the rule would have to be asked of too many sets, or allows a set and not a smaller one.
+    `OptionError` if the rule allows a set and not a smaller one, or has to be asked of too many.
     """
     asked = _Asked(instance, allow)
     _check_all(asked)
