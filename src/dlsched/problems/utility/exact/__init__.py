@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from dlsched.problems.utility import model
-from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
 from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.structures.gangs import Barred, Stopped
@@ -17,6 +16,7 @@ from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
+from dlsched.solvers.incumbent import nothing_to_do
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _COMPILING = 1.0
@@ -55,9 +55,9 @@ def _limited_model(run: Run, part: Part | None) -> SimpleNamespace:
     """Return the model's module, with a `build` that ends at the run's limits."""
 
     def build(instance: Instance) -> Any:
-        began = time.perf_counter()
+        began = run.elapsed()
         built = model.build(instance, run.stop_reason, part)
-        if _COMPILING * (time.perf_counter() - began) > run.remaining():
+        if _COMPILING * (run.elapsed() - began) > run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
 
@@ -70,11 +70,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
 
     Prices are duals of the restricted master, with slots merged into ever shorter periods.
     """
-    search = ScheduleSearch(instance, run)
-    if not search.gangs.masks:
-        bound = Bound(0, "certified", "no job can run")
-        return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])
-    return bound_of(search)
+    return bound_of(ScheduleSearch(instance, run))
 
 
 def bound_of(search: ScheduleSearch) -> Claim:
@@ -101,26 +97,12 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
 def solve_barred(instance: Instance, run: Run, barred: Barred | None) -> Claim:
     """Solve as `dantzig_wolfe` does, without the runs that a rule does not allow; see `Gangs`."""
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
-    began = time.perf_counter()
     search = ScheduleSearch(instance, run, barred)
     if not search.gangs.masks:
-        bound = Bound(0, "certified", "no job can run")
-        return Claim(
-            solution=search.solution,
-            status=Status.OPTIMAL,
-            reason="no job can run",
-            objective=[0],
-            bounds=[[bound]],
-        )
-    built = time.perf_counter() - began
-    if isinstance(run.start, Solution):
-        better = search.begin_from(run.start)
-        search.start = Start(True, "the first incumbent" if better else "its utility is 0")
-    if isinstance(run.known, Solution):
-        search.begin_from(run.known)
+        return nothing_to_do(search.solution, "no job can run")
     run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
-    claim = search.claim(built)
+    claim = search.claim()
     if claim.status in (Status.OPTIMAL, Status.INFEASIBLE):
         return claim
     if not search.fits_milp:

@@ -24,17 +24,17 @@ from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, 
 from dlsched.problems.utility.structures.gangs import (
     Barred,
     Gangs,
-    Levels,
     Stopped,
     Vector,
     levels_of,
 )
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Point, Start, Status, Termination
+from dlsched.results.result import Claim, Point, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
 from dlsched.solvers import highs
+from dlsched.solvers.incumbent import Incumbent
 
 CLOSE = 1e-9
 LAGRANGIAN = "prices, one pricing pass"
@@ -65,12 +65,14 @@ class ScheduleSearch:
         self.run = run
         self.gangs = Gangs(instance, run.stop_reason, barred)
         self.dual = Dual(self.gangs)
-        self.best = Insertion(self.gangs)
         self.bound: Fraction | None = None
         self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
-        self.start: Start | None = None
-        self.given: tuple[Levels, Solution] | None = None
+        self.given: dict[bytes, Solution] = {}
         self.columns = Columns(self.gangs)
+        self.incumbent: Incumbent[Insertion, tuple[int, float]] = Incumbent(
+            run, lambda schedule: schedule.merit, shown=self.shown
+        )
+        self.propose(Insertion(self.gangs))  # no job runs
         self.granularity = Fraction(0)
         if instance.utility.kind != "effective_throughput":
             self.granularity = granularity(
@@ -80,16 +82,27 @@ class ScheduleSearch:
             )
 
     @property
+    def best(self) -> Insertion:
+        """The incumbent."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
     def value(self) -> float:
         """The incumbent's scaled utility."""
         return self.best.total
 
+    def shown(self, merit: tuple[int, float]) -> float | None:
+        """Return the utility of a schedule of this merit; ``None`` if a job is missing."""
+        scheduled, total = merit
+        missing = self.instance.must_finish and scheduled < len(self.instance.jobs)
+        return None if missing else self.gangs.unscaled(total)
+
     @property
     def solution(self) -> Solution:
-        """The incumbent on machines."""
-        if self.given is not None and np.array_equal(self.given[0], self.best.levels):
-            return self.given[1]
-        return solution_of(self.instance, self.best.levels)
+        """The incumbent on machines, as it was given if it was."""
+        levels = self.best.levels
+        return self.given.get(levels.tobytes()) or solution_of(self.instance, levels)
 
     @property
     def fits_milp(self) -> bool:
@@ -121,18 +134,12 @@ class ScheduleSearch:
         """Return an exact bound as a scaled float."""
         return float(bound / Fraction(2) ** self.gangs.exponent)
 
-    def record(self, value: float) -> None:
-        """Report the scaled utility of an incumbent, and the bound."""
-        bound = self.bound
-        known = None if bound is None else self.gangs.unscaled(self.scaled(bound))
-        self.run.record(self.gangs.unscaled(value), known)
-
     def pass_on(self, point: Point) -> None:
         """Report a point of the integer program."""
-        known = None if self.bound is None else float(self.bound)
-        bound = min((b for b in (point.bound, known) if b is not None), default=None)
-        found = self.gangs.unscaled(self.value)
-        self.run.record(found if point.objective is None else max(found, point.objective), bound)
+        bounds = [bound for bound in (point.bound, self.incumbent.bound) if bound is not None]
+        utilities = [self.shown(self.best.merit), point.objective]
+        best = max((value for value in utilities if value is not None), default=None)
+        self.run.record(best, min(bounds, default=None))
 
     def solve(self) -> None:
         """Run all phases within the limits."""
@@ -141,10 +148,7 @@ class ScheduleSearch:
         rounds = min(_ROUNDS, _DIRECT_ROUNDS * len(self.best.worth)) if direct else _ROUNDS
         try:
             self.bound_without_prices()
-            if self.run.known is None:  # else insertion has searched already
-                schedule = Insertion(self.gangs)
-                schedule.search(self.run.nested(0.2 * limit), self.gangs.by_density, rounds)
-                self.propose(schedule)
+            self.incumbent.begin(lambda: [self.searched(rounds)], self.schedule_of)
             if self.run.stop_reason():
                 return
             self.columns.add(self.best.levels)
@@ -184,7 +188,8 @@ class ScheduleSearch:
         if self.bound is None or bound < self.bound:
             self.bound = bound
             self.prices = prices
-            self.record(self.value)
+            self.incumbent.bound = self.gangs.unscaled(self.scaled(bound))
+            self.incumbent.record()
             return True
         return False
 
@@ -206,22 +211,24 @@ class ScheduleSearch:
         schedule.fill([j for j in order if j in missing])
         return schedule
 
-    def begin_from(self, solution: Solution) -> bool:
-        """Propose a solution; return whether it is the incumbent."""
+    def searched(self, rounds: int) -> Insertion:
+        """Insert the jobs by utility per GPU and slot, and search from there."""
+        schedule = Insertion(self.gangs)
+        limit = self.run.time_limit or float("inf")
+        schedule.search(self.run.nested(0.2 * limit), self.gangs.by_density, rounds)
+        return schedule
+
+    def schedule_of(self, solution: Solution) -> Insertion:
+        """Return the schedule of a solution, whose rows become columns."""
         schedule = Insertion(self.gangs, levels_of(self.instance, solution))
-        better = self.propose(schedule)
-        if better:
-            self.given = schedule.levels.copy(), solution  # searches change the incumbent in place
-        return better
+        self.columns.add(schedule.levels)
+        self.given[schedule.levels.tobytes()] = solution
+        return schedule
 
     def propose(self, schedule: Insertion) -> bool:
         """Add a schedule's rows as columns; make it the incumbent if it is better."""
         self.columns.add(schedule.levels)
-        if schedule.merit <= self.best.merit:
-            return False
-        self.best = schedule
-        self.record(schedule.total)
-        return True
+        return self.incumbent.offer(schedule)
 
     def search(self) -> None:
         """Improve the incumbent by neighbourhoods, and by the integer master over the columns.
@@ -245,7 +252,7 @@ class ScheduleSearch:
                 self.best.improve(self.run, rounds)
             else:
                 self.best.improve(self.run.nested(0.6 * self.run.remaining()), 10**9)
-            self.columns.add(self.best.levels)
+            self.propose(self.best)  # improved in place
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
             if idle >= _PATIENCE and (limit is None or self.fits_milp):
                 return
@@ -271,7 +278,7 @@ class ScheduleSearch:
         schedule.fill(schedule.left_out())
         return self.propose(schedule)
 
-    def claim(self, build_seconds: float) -> Claim:
+    def claim(self) -> Claim:
         """Return the incumbent, the bound, and whether the two meet."""
         bounds = [] if self.bound is None else [Bound(self.bound, "certified", LAGRANGIAN)]
         solution = self.solution if self.complete else None
@@ -280,8 +287,7 @@ class ScheduleSearch:
             status=Status.FEASIBLE if self.complete else Status.NO_SOLUTION,
             termination=self.run.stop_reason() or Termination.UNDECIDED,
             bounds=[bounds],
-            build_seconds=build_seconds,
-            start=self.start,
+            start=self.incumbent.start,
         )
         if self.closed and solution is not None:
             value = evaluate(self.instance, solution.schedule)[0]

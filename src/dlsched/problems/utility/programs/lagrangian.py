@@ -134,6 +134,8 @@ class Dual:
         for j, value in enumerate(priced.values.tolist()):
             if value == -np.inf:
                 return Fraction(-1)
+            if not self.instance.fewest[j]:
+                continue  # it cannot finish: exactly 0
             largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
             total += Fraction(value)
             total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
