@@ -17,7 +17,7 @@ from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.model import Part
-from dlsched.problems.utility.programs.column_generation import generate, refinements
+from dlsched.problems.utility.programs.column_generation import prices_of_periods, refinements
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
@@ -162,7 +162,7 @@ class ScheduleSearch:
         """Lower the bound by prices of ever shorter periods, each followed by an insertion."""
         prices = self.prices
         for cuts in refinements(self.gangs):
-            prices, ended = generate(self.dual, self.columns, run, cuts, prices)
+            prices, ended = prices_of_periods(self.dual, self.columns, run, cuts, prices)
             self.update_bound(prices, self.dual.price(prices))
             if self.run.stop_reason():
                 return

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from dlsched.problems.utility.programs.lagrangian import Dual
-from dlsched.problems.utility.programs.master import Columns, Master
-from dlsched.problems.utility.structures.gangs import Gangs, Indices, Stopped, Vector
+from dlsched.problems.utility.programs.master import Columns, ScheduleMaster
+from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Stopped, Vector
 from dlsched.run import Run
+from dlsched.solvers.column_generation import generate
 
-_SMOOTHING = 0.5
-"""Weight of the best prices in an average with the master's (Wentges 1997)."""
 _FIRST = 12
 """Periods of equal, and of growing, length in the first master."""
 _MOST_ROWS = 1_000
@@ -48,7 +47,7 @@ def refinements(gangs: Gangs) -> Iterator[Indices]:
         yield np.arange(slots + 1)
 
 
-def generate(
+def prices_of_periods(
     dual: Dual, columns: Columns, run: Run, cuts: Indices, prices: Vector
 ) -> tuple[Vector, bool]:
     """Return better prices of periods, and whether the search for these has ended.
@@ -69,34 +68,30 @@ def generate(
     """
     lengths = np.diff(cuts)
     means = np.add.reduceat(prices, cuts[:-1], axis=0) / lengths[:, None]
-    best_prices = np.repeat(means, lengths, axis=0)
-    best = dual.price(best_prices, round_down=True)
-    columns.add(best.rows)
-    master = Master(columns, run, cuts)
-    smoothing = _SMOOTHING
-    close = _FINE if len(lengths) == len(prices) else _COARSE
-    while not run.stop_reason():
-        solved = master.solve()
-        if solved is None:
-            break
-        value, masters_prices = solved
-        if best.bound - value <= close * abs(value):
-            return best_prices, True
-        tried = masters_prices + smoothing * (best_prices - masters_prices)
-        tried[tried < _LEAST] = 0.0
+    best = np.repeat(means, lengths, axis=0)
+    first = dual.price(best, round_down=True)
+    master = ScheduleMaster(columns, run, cuts)
+    master.add(first.rows)
+
+    def price(prices: Vector) -> tuple[float, Levels] | None:
         try:
-            priced = dual.price(tried, round_down=True)
+            priced = dual.price(prices, round_down=True)
         except Stopped:
-            break
-        better = priced.bound < best.bound
-        if better:
-            best_prices = tried
-            best = priced
-        if columns.add(priced.rows):
-            smoothing = _SMOOTHING
-            master.extend()
-        elif smoothing and not better:
-            smoothing = 0.0  # mispriced: continue at the master's own prices
-        elif not better:
-            return best_prices, True
-    return best_prices, False
+            return None
+        return priced.bound, priced.rows
+
+    least, ended = first.bound, False
+    close = _FINE if len(lengths) == len(prices) else _COARSE
+    known = best, least
+    for tried in generate(master, price, run, mixed=_mean, known=known, close=close):
+        ended = tried.last
+        if tried.bound < least:
+            best, least = tried.prices, tried.bound
+    return best, ended
+
+
+def _mean(own: Vector, best: Vector, weight: float) -> Vector:
+    """Return the prices between the master's own and the best, with this weight of the latter."""
+    prices = own + weight * (best - own)
+    prices[prices < _LEAST] = 0.0
+    return prices

@@ -91,8 +91,8 @@ class Columns:
         return StandardForm.of(A, lower, upper, np.ones(len(utilities)), utilities, sense="max")
 
 
-class Master:
-    """The linear relaxation of the master; columns are added as they become known.
+class ScheduleMaster:
+    """The linear relaxation of the master over the columns, which it adds to.
 
     Parameters
     ----------
@@ -111,16 +111,16 @@ class Master:
             for row in range(first, first + len(columns.gangs.workers)):
                 self.program.add_column(-_MISSING, 0.0, 1.0, [row], [1.0])
 
-    def extend(self) -> None:
-        """Add the columns that are new."""
+    def add(self, levels: Levels) -> int:
+        """Add the jobs' rows, and whatever else is new among the columns; return how many are."""
+        self.columns.add(levels)
         A, utilities = self.columns.matrix(self.cuts, self.size)
         self.program.add_columns(utilities, A)
         self.size += len(utilities)
+        return len(utilities)
 
     def solve(self) -> tuple[float, Vector] | None:
         """Return the optimum and the prices of types, slots x types; ``None`` if stopped."""
-        if not self.size:
-            self.extend()
         if self.program.solve() is not Termination.PROVED:
             return None
         gangs = self.columns.gangs
