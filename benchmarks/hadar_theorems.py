@@ -14,7 +14,7 @@ import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.schema import Held, Solution
 from dlsched.problems.utility.heuristics.hadar import Hadar
-from dlsched.problems.utility.heuristics.hadar_prices import Prices
+from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 
 ONLINE = {
@@ -55,7 +55,7 @@ def states(made: Instance) -> int:
     """Return the pairs of job and use that the recursion reaches, or one above `MOST_STATES`."""
     hadar, rounds = Hadar(made), Rounds(made)
     queue = rounds.queue
-    prices = Prices(made, queue, hadar.pools, hadar.terms)
+    prices = HadarPrices(made, queue, hadar.pools, hadar.terms)
     worth = {j: hadar.utilities(rounds, j) for j in queue}
     reached = {tuple(0 for _ in hadar.pools)}
     total = len(reached)
@@ -95,7 +95,7 @@ def theorem2() -> Iterator[str]:
         for rule in ONLINE.values():
             found = float(dlsched.solve(made, rule).objective[0])
             cells.append(f"{found:.2f} | {value / found:.1f}")
-        alpha = Prices(made, list(range(slots))).alpha
+        alpha = HadarPrices(made, list(range(slots))).alpha
         yield f"| {slots} | {value:.2f} | {proved} | {' | '.join(cells)} | {2 * alpha:.1f} |"
 
 

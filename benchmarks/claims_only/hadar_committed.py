@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.problems.utility.heuristics.hadar_prices import Prices, on_machines, pools_of
+from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices, on_machines, pools_of
 from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
 from dlsched.results.result import Claim, Status
@@ -60,7 +60,7 @@ class _Offers:
     def __init__(self, instance: Instance, jobs: list[int]) -> None:
         self.instance = instance
         self.pools = pools_of(instance)
-        self.prices = Prices(instance, jobs, self.pools).matrix()
+        self.prices = HadarPrices(instance, jobs, self.pools).matrix()
         self.gpus = np.array([pool.gpus for pool in self.pools])
         self.used = np.zeros((instance.slots, len(self.pools)), dtype=np.int64)
 

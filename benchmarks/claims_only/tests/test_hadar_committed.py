@@ -9,7 +9,7 @@ from claims_only.hadar_committed import hadar_committed
 
 import dlsched
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.heuristics.hadar_prices import Prices
+from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 from utility_instances import instance, job
@@ -36,7 +36,7 @@ def test_theorem_2_does_not_hold_on_a_stream() -> None:
     value = float(dlsched.solve(made, hadar_committed).objective[0])
     reached = float(sum(1 + Fraction(i, 100) for i in range(1, slots + 1, 2)))
     assert value == pytest.approx(15.91)
-    assert reached / value > 2 * Prices(made, list(range(slots))).alpha
+    assert reached / value > 2 * HadarPrices(made, list(range(slots))).alpha
 
 
 def test_gangs_take_the_cheapest_gpus() -> None:

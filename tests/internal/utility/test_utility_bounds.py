@@ -14,7 +14,7 @@ import dlsched
 from dlsched import Run
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.exact import solve_model
-from dlsched.problems.utility.heuristics.hadar_prices import Prices
+from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import restrict
@@ -91,13 +91,13 @@ def test_the_part_that_prices_leave_has_an_optimum(instance: Instance, seed: int
 def test_hadars_prices_by_hand() -> None:
     """Eq. 5 to 7 as repaired: whole slots from a job's arrival, and the horizon in eta."""
     # Theorem 2's example: highest 8 / 4, lowest 1 / 4 of 1 / 4.
-    table = Prices(dlsched.load("hadar-theorem2"), [0, 1]).table[0]  # type: ignore[arg-type]
+    table = HadarPrices(dlsched.load("hadar-theorem2"), [0, 1]).table[0]  # type: ignore[arg-type]
     assert table[[0, 2, -1]] == pytest.approx([1 / 16, (1 / 16) ** 0.5 * 2**0.5, 2])
     for arrival in (1, 4):  # 5 iterations at 2 a slot are 3 slots, whenever the job arrives
         late = instance([job(5, 2, arrival=arrival)], {"A": 2}, slots=8)
-        assert Prices(late, [0]).table[0][-1] == pytest.approx(5 / 3)
+        assert HadarPrices(late, [0]).table[0][-1] == pytest.approx(5 / 3)
     flat = [instance([job(utilities=[4] * n)], {"A": 2}, slots=n) for n in (4, 8)]
-    lowest = [Prices(made, [0]).table[0][0] for made in flat]
+    lowest = [HadarPrices(made, [0]).table[0][0] for made in flat]
     assert lowest[0] == pytest.approx(2 * lowest[1])
     both = instance([job(), job()], {"m": {"A": 1}, "n": {"A": 3}})
-    assert [len(row) for row in Prices(both, [0, 1]).table] == [2, 4]
+    assert [len(row) for row in HadarPrices(both, [0, 1]).table] == [2, 4]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
@@ -32,7 +31,7 @@ _ROWS = 200
 """The limits are checked each time after this many rows."""
 
 
-class Part(NamedTuple):
+class Restriction(NamedTuple):
     """A part of an instance's schedules, by job id.
 
     Attributes
@@ -50,7 +49,7 @@ class Part(NamedTuple):
     certain: set[str]
 
 
-def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = None) -> Any:
+def build(instance: Instance, stop: Stop = lambda: None, part: Restriction | None = None) -> Any:
     """Return the Pyomo model: when each job runs, at which speed, and when it is complete.
 
     For a forking instance a run is a copy on a machine instead, see the card.
@@ -85,7 +84,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     return rows.m
 
 
-def whole(instance: Instance) -> Part:
+def whole(instance: Instance) -> Restriction:
     """Return all schedules of an instance.
 
     Raises
@@ -102,7 +101,7 @@ def whole(instance: Instance) -> Part:
             f"{MOST_VARIABLES}; use dantzig_wolfe"
         )
     runs = {j: {(t, v) for t in slots[j] for v in range(len(gains[j]))} for j in slots}
-    return Part(runs, ends_of(instance), set(slots) if instance.must_finish else set())
+    return Restriction(runs, ends_of(instance), set(slots) if instance.must_finish else set())
 
 
 def ends_of(instance: Instance) -> dict[str, range]:
@@ -125,7 +124,7 @@ class _Rows:
     speeds
         By job and slot, the speeds at which the job may run.
     ends, certain
-        As of `Part`.
+        As of `Restriction`.
     units, need
         By job: the units of work that a slot does, by speed, and those to be done.
     gained
@@ -139,7 +138,7 @@ class _Rows:
         self.stop = stop
         self.gains = gains_of(instance)
 
-    def sets(self, part: Part) -> None:
+    def sets(self, part: Restriction) -> None:
         """Add the sets of the card's tables."""
         import pyomo.core as pyo
 
@@ -354,16 +353,6 @@ def _limits(instance: Instance) -> dict[tuple[str, int], list[_Limit]]:
         for j, job in enumerate(instance.jobs)
         for v in range(len(instance.speeds[j]))
     }
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield the variables of runs that are not allowed."""
-    require_form(instance)
-    index = {job.id: j for j, job in enumerate(instance.jobs)}
-    for j, t, v in m.RUNS:
-        number = index[j]
-        if not allow(instance, instance.jobs[number], t, instance.speeds[number][v]):
-            yield m.z[j, t, v]
 
 
 def read(instance: Instance, m: Any, divide: Divide | None = None) -> Solution:

@@ -10,7 +10,7 @@ from typing import Any
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
-from dlsched.problems.utility.model import Part
+from dlsched.problems.utility.model import Restriction
 from dlsched.problems.utility.structures.gangs import Barred, Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -35,7 +35,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     return solve_model(instance, run)
 
 
-def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim:
+def solve_model(instance: Instance, run: Run, part: Restriction | None = None) -> Claim:
     """Solve the integer program, or a part of it, within the run's limits, building included."""
     try:
         return solve_levels(instance, run, _limited_model(run, part), relaxations=part is None)
@@ -51,7 +51,7 @@ def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim
         )
 
 
-def _limited_model(run: Run, part: Part | None) -> SimpleNamespace:
+def _limited_model(run: Run, part: Restriction | None) -> SimpleNamespace:
     """Return the model's module, with a `build` that ends at the run's limits."""
 
     def build(instance: Instance) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.insertion import Insertion
-from dlsched.problems.utility.model import Part
+from dlsched.problems.utility.model import Restriction
 from dlsched.problems.utility.programs.column_generation import prices_of_periods, refinements
-from dlsched.problems.utility.programs.lagrangian import Dual, Priced
+from dlsched.problems.utility.programs.lagrangian import Dual, PricedSchedules
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
 from dlsched.problems.utility.structures.gangs import (
@@ -110,7 +110,7 @@ class ScheduleSearch:
         return self.instance.runs <= _MOST_CLOSING
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> Restriction | None:
         """What a better schedule can use; ``None`` without a schedule or a bound."""
         if self.bound is None or not self.complete:
             barred = self.gangs.barred
@@ -180,7 +180,7 @@ class ScheduleSearch:
         except Stopped:
             pass  # the bound found so far is kept
 
-    def update_bound(self, prices: Vector, priced: Priced) -> bool:
+    def update_bound(self, prices: Vector, priced: PricedSchedules) -> bool:
         """Keep the bound of these prices, computed by a pricing pass, if it is better."""
         bound = self.dual.bound(prices, priced)
         if self.granularity:
@@ -197,7 +197,9 @@ class ScheduleSearch:
         """Update the bound with that of prices 0: every job as if it were alone. Takes no time."""
         values = self.gangs.worth.max(axis=1, initial=0.0)
         rows = np.empty((len(values), 0), dtype=np.int8)
-        self.update_bound(np.zeros_like(self.prices), Priced(float(values.sum()), values, rows))
+        self.update_bound(
+            np.zeros_like(self.prices), PricedSchedules(float(values.sum()), values, rows)
+        )
 
     def inserted(self, prices: Vector | None) -> Insertion:
         """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""

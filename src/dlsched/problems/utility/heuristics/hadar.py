@@ -15,7 +15,7 @@ import numpy as np
 
 from dlsched.problems.utility.definition.schema import Instance, Speed
 from dlsched.problems.utility.heuristics.hadar_prices import (
-    Prices,
+    HadarPrices,
     on_machines,
     pools_of,
     terms_of,
@@ -113,7 +113,7 @@ class Hadar:
         queue = rounds.queue
         if not queue:
             return {}
-        prices = Prices(self.instance, queue, self.pools, self.terms)
+        prices = HadarPrices(self.instance, queue, self.pools, self.terms)
         utilities = {j: self.utilities(rounds, j) for j in queue}
         if literal:
             return self.scan(utilities, prices, queue, stop=True)
@@ -136,7 +136,7 @@ class Hadar:
     def scan(
         self,
         utilities: Mapping[int, Sequence[float]],
-        prices: Prices,
+        prices: HadarPrices,
         order: Sequence[int],
         stop: bool,
     ) -> Grants:
@@ -168,7 +168,7 @@ class Hadar:
         return {j: on_machines(self.pools, row) for j, row in taken.items()}
 
     def allocation(
-        self, utilities: Sequence[float], prices: Prices, job: int, used: Sequence[int]
+        self, utilities: Sequence[float], prices: HadarPrices, job: int, used: Sequence[int]
     ) -> dict[int, int] | None:
         """Return a job's GPUs by pool of the best payoff, with others in use; None without one."""
         left = [pool.gpus - n for pool, n in zip(self.pools, used, strict=True)]

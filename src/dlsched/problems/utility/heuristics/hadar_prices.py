@@ -17,7 +17,7 @@ _LEAST_SHARE = 1e-6
 """The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
 
 
-class Pool(NamedTuple):
+class GpuPool(NamedTuple):
     """GPUs with one price: those of a type on a machine."""
 
     machine: str
@@ -25,17 +25,17 @@ class Pool(NamedTuple):
     gpus: int
 
 
-def pools_of(instance: Instance) -> list[Pool]:
+def pools_of(instance: Instance) -> list[GpuPool]:
     """Return the pools with a price each: per machine and type (eq. 5)."""
     return [
-        Pool(machine.id, kind, count)
+        GpuPool(machine.id, kind, count)
         for machine in instance.machines
         for kind, count in machine.gpus.items()
         if count
     ]
 
 
-def on_machines(pools: Sequence[Pool], taken: Mapping[int, int]) -> GpusByMachine:
+def on_machines(pools: Sequence[GpuPool], taken: Mapping[int, int]) -> GpusByMachine:
     """Return GPUs by pool as GPUs on machines."""
     gpus: GpusByMachine = {}
     for p, count in taken.items():
@@ -67,7 +67,7 @@ def terms_of(instance: Instance, j: int, factor: Fraction = Fraction(1)) -> Term
     return Terms(highest, factor * Fraction(instance.worth(job, last)) / longest, longest)
 
 
-class Prices:
+class HadarPrices:
     """The price of a GPU by pool and use (eq. 5-7).
 
     Attributes
@@ -82,7 +82,7 @@ class Prices:
         self,
         instance: Instance,
         queue: Sequence[int],
-        pools: Sequence[Pool] | None = None,
+        pools: Sequence[GpuPool] | None = None,
         terms: Mapping[int, Terms] | None = None,
     ) -> None:
         pools = pools_of(instance) if pools is None else pools

@@ -31,14 +31,14 @@ _BITS = 44
 _ROW_BITS = 10
 """About the bits of a row's largest number as a solver sees it."""
 
-Prices = Mapping[str, Sequence[int]]
+IntegerPrices = Mapping[str, Sequence[int]]
 """For each GPU type the price of a GPU in every slot; a type left out costs nothing."""
 
 
-class Priced(NamedTuple):
+class PricedWork(NamedTuple):
     """Prices, the cost of all GPUs in all slots, and the least of work, jobs x slots up to it."""
 
-    prices: Prices
+    prices: IntegerPrices
     capacity: int
     least: Sequence[Sequence[int]]
 
@@ -84,7 +84,7 @@ class Finishes:
             for f in range(before + fewest, instance.slots) if fewest else ():
                 row[f] = Fraction(instance.worth(job, f - before))
         self.optional = [not instance.must_finish] * len(instance.jobs)
-        self.priced: list[Priced] = []
+        self.priced: list[PricedWork] = []
 
     @property
     def columns(self) -> list[tuple[int, int]]:
@@ -118,7 +118,7 @@ class Finishes:
         inst = self.instance
         return len(inst.jobs) * inst.slots * (1 + len(self.priced)) > MOST_CELLS
 
-    def price(self, prices: Prices) -> Priced:
+    def price(self, prices: IntegerPrices) -> PricedWork:
         """Return the costs at prices.
 
         Raises
@@ -128,9 +128,11 @@ class Finishes:
         """
         supply = self.instance.supply
         least = self.costs.of(prices).tolist()
-        return Priced(prices, sum(supply[kind] * sum(row) for kind, row in prices.items()), least)
+        return PricedWork(
+            prices, sum(supply[kind] * sum(row) for kind, row in prices.items()), least
+        )
 
-    def add(self, prices: Prices) -> None:
+    def add(self, prices: IntegerPrices) -> None:
         """Add a vector of prices, and leave out the finishes that do not matter by it.
 
         At prices, a schedule's utility is at most the cost of all GPUs plus, for each job, its

@@ -33,7 +33,7 @@ _TINY = 2.0**-600
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedSchedules:
     """The scaled bound of prices, in floats, and the jobs' own best schedules at these prices."""
 
     bound: float
@@ -75,7 +75,7 @@ class Dual:
         by_mask_and_type = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
         return np.ascontiguousarray(by_mask_and_type.min(axis=2, initial=np.inf))
 
-    def price(self, prices: Vector, round_down: bool = False) -> Priced:
+    def price(self, prices: Vector, round_down: bool = False) -> PricedSchedules:
         """Price every job's schedules at slots x types.
 
         With `round_down` the gains of work are rounded down instead of up: the schedules finish in
@@ -105,7 +105,7 @@ class Dual:
                 barred=gangs.barred[part],
             )
             price_all(by_mask, jobs, inst.must_finish, values[part], rows[part])
-        return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
+        return PricedSchedules(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
     def _parts(self, work: Stages) -> Iterator[slice]:
         """Yield ranges of jobs that take about `_STEPS` each."""
@@ -120,7 +120,7 @@ class Dual:
             total += steps_of_job
         yield slice(first, len(steps))
 
-    def bound(self, prices: Vector, priced: Priced) -> Fraction:
+    def bound(self, prices: Vector, priced: PricedSchedules) -> Fraction:
         """Return the bound in the instance's own unit, valid in exact arithmetic.
 
         Sums are exact, and each value is raised by its largest rounding error: it is a utility

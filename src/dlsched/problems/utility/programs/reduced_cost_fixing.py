@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.model import Part, ends_of
+from dlsched.problems.utility.model import Restriction, ends_of
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 """Allowance for rounding errors, relative to the bound."""
 
 
-def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
+def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restriction:
     """Return a part that has every schedule worth more than a given one, and that one.
 
     Parameters
@@ -38,7 +38,7 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
     by_mask = dual.by_mask(prices)
     work = dual.rounded_up
     least = value - _ROUNDING * max(priced.bound, value)
-    part = Part({}, {}, set())
+    part = Restriction({}, {}, set())
     for j, job in enumerate(inst.jobs):
         rest = priced.bound - priced.values[j]
         masks = gangs.mask_of_speed[j, : gangs.number_of_speeds[j]]
@@ -61,13 +61,13 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
     return part
 
 
-def allowed_part(instance: Instance, barred: Barred) -> Part:
+def allowed_part(instance: Instance, barred: Barred) -> Restriction:
     """Return the part of what a rule allows; see `Gangs.barred`."""
     runs = {}
     for j, job in enumerate(instance.jobs):
         allowed = np.argwhere(~barred[j, :, : len(instance.speeds[j])]).tolist()
         runs[job.id] = {(t + 1, v) for t, v in allowed if t + 1 >= job.arrival}
-    return Part(runs, ends_of(instance), set(runs) if instance.must_finish else set())
+    return Restriction(runs, ends_of(instance), set(runs) if instance.must_finish else set())
 
 
 def _last(row: NDArray[np.int8] | Indices) -> int:

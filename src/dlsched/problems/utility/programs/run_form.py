@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
@@ -17,17 +18,23 @@ from dlsched.problems.utility.structures.work_units import UNITS, units
 from dlsched.proofs.forms.form import Row
 from dlsched.proofs.forms.limit import poll
 
-Run = tuple[int, int, int]
-"""A job, a slot, counted from 0, and a speed."""
 MOST_SETS = 127
 """More sets of types are refused."""
 
 
-def runs_of(found: Finishes) -> list[Run]:
+class JobAtSpeed(NamedTuple):
+    """A run of a job in a slot, counted from 0, at the speed of this index."""
+
+    job: int
+    slot: int
+    speed: int
+
+
+def runs_of(found: Finishes) -> list[JobAtSpeed]:
     """Return the runs of jobs, up to their last finish that may matter."""
     inst = found.instance
     return [
-        (j, t, v)
+        JobAtSpeed(j, t, v)
         for j, (job, row) in enumerate(zip(inst.jobs, found.worth, strict=True))
         for t in range(job.arrival - 1, max(row, default=-1) + 1)
         for v in range(len(inst.speeds[j]))
@@ -43,7 +50,7 @@ def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
     yield from _capacity(found, column)
 
 
-def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Row]:
+def _rows_of_job(found: Finishes, j: int, column: dict[JobAtSpeed, int]) -> Iterator[Row]:
     """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
     job = found.instance.jobs[j]
     speeds = found.instance.speeds[j]
@@ -57,7 +64,7 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
 
     for t in slots:
         poll()
-        runs = [column[j, t, v] for v in range(len(speeds))]
+        runs = [column[JobAtSpeed(j, t, v)] for v in range(len(speeds))]
         done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
         ones = dict.fromkeys(runs, 1)
         yield Row(ones | ends(-1, t, slots[-1]), None, 0)
@@ -72,7 +79,7 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
             for t in slots:
                 price = min(prices[t] for prices in of_types)
                 if price:
-                    cells[column[j, t, v]] = -job.workers * price
+                    cells[column[JobAtSpeed(j, t, v)]] = -job.workers * price
         if cells:
             yield priced_row(cells, 0)
 
@@ -91,7 +98,7 @@ def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
     return [math.ceil(gain / iterations * UNITS) for gain in gains], UNITS
 
 
-def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
+def _capacity(found: Finishes, column: dict[JobAtSpeed, int]) -> Iterator[Row]:
     """Yield Hall's condition in every slot, for every union of sets of types that a speed may use.
 
     Gangs that can use only the types of a set have no more GPUs than these.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact import bound_of, solve_barred
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.structures.gangs import Barred
+from dlsched.problems.utility.variant.allow import Allow, require_form
 from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES

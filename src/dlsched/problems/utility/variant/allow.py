@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import progress
@@ -36,3 +36,13 @@ def violations(instance: Instance, solution: Solution, allow: Allow) -> Iterator
                 where = f"schedule[{job.id!r}]"
                 said = f"{float(speed.gain):g} iterations a slot in slot {held.slot}"
                 yield Violation("allow", where, f"job {job.id} does {said}, which is not allowed")
+
+
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+    """Yield the variables of runs that are not allowed."""
+    require_form(instance)
+    index = {job.id: j for j, job in enumerate(instance.jobs)}
+    for j, t, v in m.RUNS:
+        number = index[j]
+        if not allow(instance, instance.jobs[number], t, instance.speeds[number][v]):
+            yield m.z[j, t, v]
