@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -17,17 +18,20 @@ from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
 from dlsched.problems.utility.programs import run_form
 from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
-from dlsched.problems.utility.programs.finish_form import Finishes
+from dlsched.problems.utility.programs.finish_form import Finishes, IntegerPrices
 from dlsched.problems.utility.programs.forms import FORMS
 from dlsched.problems.utility.programs.run_form import runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.bounds import Forms
-from dlsched.proofs.check import Form, aim
+from dlsched.proofs.check import Form, InvalidProof, aim
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.levels import kind_of
+from dlsched.proofs.prove import ProofFailed
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.testing import oracles, strategies
 from drawing import drawn
+from utility_instances import instance, job
 
 
 def _prices(instance: Instance, seed: int, most: int) -> dict[str, list[int]]:
@@ -138,3 +142,31 @@ def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
         form = Forms(instance, less).build(name, _parameters(instance, seed), 0)
         with pytest.raises(Unproved):
             TreeSearch(form, aim(form, 0, less, kind_of(form, 0)), Run()).nodes(5000)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_proof_without_the_finish_of_an_optimum_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check derives the finishes itself, so a search that leaves out a good one is found out."""
+    jobs = [job(utilities=[8, 0]), job(utilities=[5, 4])]
+    made = instance(jobs, {"A": 1}, slots=2)
+    held = [{"slot": t, "gpus": {"m": {"A": 1}}} for t in (1, 2)]
+    worse = Solution(instance="hand", schedule={"j0": held[1:], "j1": held[:1]})
+    free = FormChoice(name, {"exponent": 0, "prices": [{"A": [8, 4]}]})
+    search = import_module("dlsched.problems.utility.exact.form_choices")
+    monkeypatch.setattr(search, "choices", lambda *others: iter([free]))
+    with pytest.raises(ProofFailed):
+        dlsched.prove(made, worse)
+    left_out = Finishes.add
+
+    def without(self: Finishes, prices: IntegerPrices) -> None:
+        left_out(self, prices)
+        self.worth[0].pop(0, None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Finishes, "add", without)
+        proof = dlsched.prove(made, worse)
+        assert dlsched.check_proof(made, proof).levels[0].kind == "certified"
+    with pytest.raises(InvalidProof):
+        dlsched.check_proof(made, proof)
