@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -265,17 +266,17 @@ def program() -> Iterator[str]:
     names = ("program t", "scan t", "program i", "scan i", "gavel")
     ratios = [f"gavel's / {name}" for name in names[:4]]
     rows: dict[str, list[str]] = {"makespan": [], "median": []}
-    most = algorithm.MOST_STEPS
+    tunables = algorithm.TUNABLES
     for seed in range(5):
         workload = hadar_workload(96, measured=MEASURED, scale=0.15, seed=seed)
         cluster, found = hadar_cluster(6), []
         for utility in ("effective_throughput", "inverse_time"):
-            for steps in (most, 0):
-                algorithm.MOST_STEPS = steps
+            for steps in (tunables.most_steps, 0):
+                algorithm.TUNABLES = replace(tunables, most_steps=steps)
                 found.append(row(workload, cluster, "hadar", {"utility": utility}))
                 whole, of = found[-1].scanned.split(" of ")
                 assert whole == ("0" if steps else of)
-        algorithm.MOST_STEPS = most
+        algorithm.TUNABLES = tunables
         found.append(row(workload, cluster, "gavel", {}))
         for name, lines in rows.items():
             values = [float(getattr(r, name)) for r in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
@@ -21,14 +22,25 @@ NAMEABLE = {
     "z": "z[j,t,v]: job j runs in slot t at its v-th fastest speed; for copies, its v-th place"
 }
 """The variables that a variant may name."""
-MOST_VARIABLES = 200_000
-"""The most variables of job, slot and speed."""
 _FINEST = 1e-7
 """Bounds are not rounded to a granularity below this share of the largest utility."""
-_BLOCK = 32
-"""Slots over which work is summed in a row; rows of all slots before would be too long."""
-_ROWS = 200
-"""The limits are checked each time after this many rows."""
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `milp`, chosen by hand; no figure compares other values."""
+
+    most_variables: int = 200_000
+    """The most variables of job, slot and speed."""
+    block: int = 32
+    """Slots over which work is summed in a row; rows of all slots before would be too long."""
+    checked_rows: int = 200
+    """The limits are checked each time after this many rows."""
+    compiling: float = 1.0
+    """Pyomo's time to turn a model into arrays, as a share of the time to build it."""
+
+
+TUNABLES = Tunables()
 
 
 class Restriction(NamedTuple):
@@ -64,7 +76,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Restriction | Non
     Raises
     ------
     OptionError
-        If there are more than `MOST_VARIABLES` of job, slot and speed.
+        If there are too many variables of job, slot and speed.
     Stopped
         If there is a reason to stop.
     """
@@ -95,10 +107,10 @@ def whole(instance: Instance) -> Restriction:
     gains = gains_of(instance)
     slots = {job.id: range(job.arrival, instance.slots + 1) for job in instance.jobs}
     total = sum(len(gains[j]) * len(slots[j]) for j in slots)
-    if total > MOST_VARIABLES:
+    if total > TUNABLES.most_variables:
         raise OptionError(
             f"the model of {instance.name} would have {total} variables for runs, the most is "
-            f"{MOST_VARIABLES}; use dantzig_wolfe"
+            f"{TUNABLES.most_variables}; use dantzig_wolfe"
         )
     runs = {j: {(t, v) for t in slots[j] for v in range(len(gains[j]))} for j in slots}
     return Restriction(runs, ends_of(instance), set(slots) if instance.must_finish else set())
@@ -163,7 +175,7 @@ class _Rows:
 
     def blocks(self, j: str) -> range:
         """Return the last slots of a job's blocks; work is summed up to each of them."""
-        return range(self.jobs[j].arrival + _BLOCK - 1, self.ends[j][-1], _BLOCK)
+        return range(self.jobs[j].arrival + TUNABLES.block - 1, self.ends[j][-1], TUNABLES.block)
 
     def variables(self) -> None:
         """Add runs, finishes, and the work done by the ends of blocks."""
@@ -205,7 +217,7 @@ class _Rows:
         rows = pyo.Constraint(index)
         self.m.add_component(name, rows)
         for number, key in enumerate(index, start=1):
-            if number % _ROWS == 0:
+            if number % TUNABLES.checked_rows == 0:
                 require(self.stop)
             expression = row(*key) if isinstance(key, tuple) else row(key)
             if expression is not None:
@@ -254,7 +266,7 @@ class _Rows:
         import pyomo.core as pyo
 
         arrival = self.jobs[j].arrival
-        since = arrival + (t - arrival) // _BLOCK * _BLOCK
+        since = arrival + (t - arrival) // TUNABLES.block * TUNABLES.block
         before = self.m.work[j, since - 1] if since > arrival else 0
         gained = (self.gained.get((j, s), ()) for s in range(since, t + 1))
         return before + pyo.quicksum(chain.from_iterable(gained))

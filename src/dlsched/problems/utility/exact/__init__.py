@@ -10,7 +10,7 @@ from typing import Any
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
-from dlsched.problems.utility.model import Restriction
+from dlsched.problems.utility.model import TUNABLES, Restriction
 from dlsched.problems.utility.structures.gangs import Barred, Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -18,9 +18,6 @@ from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.incumbent import nothing_to_do
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-
-_COMPILING = 1.0
-"""Pyomo's time to turn a model into arrays, as a share of the time to build it."""
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +54,7 @@ def _limited_model(run: Run, part: Restriction | None) -> SimpleNamespace:
     def build(instance: Instance) -> Any:
         began = run.elapsed()
         built = model.build(instance, run.stop_reason, part)
-        if _COMPILING * (run.elapsed() - began) > run.remaining():
+        if TUNABLES.compiling * (run.elapsed() - began) > run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
 

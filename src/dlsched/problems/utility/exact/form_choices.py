@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,17 +20,30 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
-_BITS = 36
-"""Prices are multiples of two to minus this, if the largest utility is 1."""
-_FEWEST = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
-"""Numbers of bits that are tried for prices at which finishes cost too much."""
-_MOST_VECTORS = 100
-_SHARE = 0.5
-"""The most time for prices, as a share of the limit."""
-_MANY, _FEW = 2**40, 2000
-"""With so large a target, in the utilities' own unit, a search in floats may not tell it and the
-next value apart: after a few nodes, utilities are rounded."""
-_CLOSE, _HALF = 1e-9, 0.5
+_CLOSE = 1e-9
+"""Relative difference up to which utilities, in floats, count as equal."""
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of the search for prices of a proof, chosen by hand on the library's instances."""
+
+    bits: int = 36
+    """Prices are multiples of two to minus this, if the largest utility is 1."""
+    fewest_bits: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
+    """Numbers of bits that are tried for prices at which finishes cost too much."""
+    vectors: int = 100
+    """The most vectors of prices."""
+    share: float = 0.5
+    """The most time for prices, as a share of the limit."""
+    steps: int = 2**40
+    """With a larger target, in the utilities' own unit, a search in floats may not tell it and the
+    next value apart: after a few nodes, utilities are rounded."""
+    nodes: int = 2000
+    """These few nodes."""
+
+
+TUNABLES = Tunables()
 
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
@@ -61,13 +74,13 @@ def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[Form
     are better than the target, prices are added at which these cost more than all GPUs. If there
     are none, runs decide.
     """
-    exponent = search.gangs.exponent - _BITS
+    exponent = search.gangs.exponent - TUNABLES.bits
     found = Finishes(search.instance, exponent, target)
-    part = run.nested(_SHARE * run.remaining())
+    part = run.nested(TUNABLES.share * run.remaining())
     added = None
     if not found.full:
         search.bound_by_prices(part)
-        added = _rounded(search, search.prices, _BITS)
+        added = _rounded(search, search.prices, TUNABLES.bits)
     form = "runs"
     every = []
     while added is not None:
@@ -79,16 +92,17 @@ def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[Form
         if better is None:
             form = "finishes"
             break
-        if found.full or len(every) == _MOST_VECTORS:
+        if found.full or len(every) == TUNABLES.vectors:
             break
         added = _excluding(found, better, part)
     if not every:
         return
     parameters = {"exponent": exponent, "prices": every}
     steps = target / found.goal(rounded=False).unit
-    if form == "finishes" or steps < _MANY:
-        yield FormChoice(form, parameters, nodes=MOST_NODES if steps < _MANY else _FEW)
-    if steps >= _MANY:
+    few_steps = steps < TUNABLES.steps
+    if form == "finishes" or few_steps:
+        yield FormChoice(form, parameters, nodes=MOST_NODES if few_steps else TUNABLES.nodes)
+    if not few_steps:
         yield FormChoice(form, parameters | {"rounded": True})
 
 
@@ -108,7 +122,7 @@ def _excluding(found: Finishes, better: Mapping[int, int], run: Run) -> dict[str
     table = search.prices
     if search.bound is None or search.bound >= len(better):
         return None
-    for bits in _FEWEST:
+    for bits in TUNABLES.fewest_bits:
         prices = _rounded(search, table / max(table.max(), _CLOSE), bits)
         _, capacity, least = found.price(prices)
         if sum(least[j][f] for j, f in better.items()) > capacity:
@@ -145,7 +159,7 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
         return None
     better: dict[int, int] = {}
     for (j, f), x in zip(columns, outcome.values, strict=True):
-        if x > _HALF:
+        if x > 0.5:
             better.setdefault(j, f)
     return better
 

@@ -21,6 +21,7 @@ from dlsched.problems.utility.programs.column_generation import prices_of_period
 from dlsched.problems.utility.programs.lagrangian import Dual, PricedSchedules
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
+from dlsched.problems.utility.programs.tunables import TUNABLES
 from dlsched.problems.utility.structures.gangs import (
     Barred,
     Gangs,
@@ -39,22 +40,6 @@ from dlsched.solvers.incumbent import Incumbent
 CLOSE = 1e-9
 LAGRANGIAN = "prices, one pricing pass"
 """How bounds are certified."""
-_PATIENCE = 5
-"""Rounds of search without a better incumbent after which a run without a limit ends."""
-_MASTER_SHARE = 0.05
-"""The most time of an integer master, as a share of the limit."""
-_MOST_COLUMNS = 20_000
-"""With more columns the integer master is not solved."""
-_ROUNDS = 300
-"""Rounds of a first neighbourhood search, for each job; later ones are longer."""
-_FEW = 4
-"""With fewer jobs there are no neighbourhoods to search."""
-_MOST_CLOSING = 5_000
-"""Up to this many triples of job, slot and speed the integer program may close the gap."""
-_MOST_DIRECT = 1_500
-"""Up to this many it closes the gap at once, without a search for a better incumbent."""
-_DIRECT_ROUNDS = 8
-"""Rounds of the neighbourhood search before that, for each job and each of all jobs."""
 
 
 class ScheduleSearch:
@@ -107,7 +92,7 @@ class ScheduleSearch:
     @property
     def fits_milp(self) -> bool:
         """Whether the integer program is small enough to close a gap that is left."""
-        return self.instance.runs <= _MOST_CLOSING
+        return self.instance.runs <= TUNABLES.most_closing
 
     @property
     def part(self) -> Restriction | None:
@@ -144,15 +129,17 @@ class ScheduleSearch:
     def solve(self) -> None:
         """Run all phases within the limits."""
         limit = self.run.time_limit or float("inf")
-        direct = self.instance.runs <= _MOST_DIRECT
-        rounds = min(_ROUNDS, _DIRECT_ROUNDS * len(self.best.worth)) if direct else _ROUNDS
+        direct = self.instance.runs <= TUNABLES.most_direct
+        rounds = TUNABLES.rounds
+        if direct:
+            rounds = min(rounds, TUNABLES.direct_rounds * len(self.best.worth))
         try:
             self.bound_without_prices()
             self.incumbent.begin(lambda: [self.searched(rounds)], self.schedule_of)
             if self.run.stop_reason():
                 return
             self.columns.add(self.best.levels)
-            self.improve_prices(self.run.nested(0.6 * limit))
+            self.improve_prices(self.run.nested(TUNABLES.prices_share * limit))
             if not direct:
                 self.search()
         except Stopped:
@@ -217,7 +204,9 @@ class ScheduleSearch:
         """Insert the jobs by utility per GPU and slot, and search from there."""
         schedule = Insertion(self.gangs)
         limit = self.run.time_limit or float("inf")
-        schedule.search(self.run.nested(0.2 * limit), self.gangs.by_density, rounds)
+        schedule.search(
+            self.run.nested(TUNABLES.first_share * limit), self.gangs.by_density, rounds
+        )
         return schedule
 
     def schedule_of(self, solution: Solution) -> Insertion:
@@ -240,27 +229,31 @@ class ScheduleSearch:
         """
         limit = self.run.time_limit
         idle = 0
-        while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
+        while not (
+            self.closed or self.run.stop_reason() or len(self.best.worth) < TUNABLES.fewest_jobs
+        ):
             before = self.value
-            rounds = (1 + idle) * _ROUNDS
+            rounds = (1 + idle) * TUNABLES.rounds
             if idle:  # the last round found nothing better: start from another schedule
                 other = Insertion(self.gangs)
                 order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
-                part = self.run.nested(0.3 * self.run.remaining())
+                part = self.run.nested(TUNABLES.other_share * self.run.remaining())
                 part.rng = self.run.rng  # other neighbourhoods than before
                 other.search(part, order, rounds)
                 self.propose(other)
             if limit is None or self.fits_milp:
                 self.best.improve(self.run, rounds)
             else:
-                self.best.improve(self.run.nested(0.6 * self.run.remaining()), 10**9)
+                seconds = TUNABLES.improving_share * self.run.remaining()
+                self.best.improve(self.run.nested(seconds), 10**9)
             self.propose(self.best)  # improved in place
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
-            if idle >= _PATIENCE and (limit is None or self.fits_milp):
+            if idle >= TUNABLES.patience and (limit is None or self.fits_milp):
                 return
-            few = len(self.columns.jobs) <= _MOST_COLUMNS
+            few = len(self.columns.jobs) <= TUNABLES.most_columns
             if few and idle.bit_count() == 1 and not (self.closed or self.run.stop_reason()):
-                part = self.run.nested(_MASTER_SHARE * limit if limit else 20.0)
+                seconds = TUNABLES.master_share * limit if limit else TUNABLES.master_seconds
+                part = self.run.nested(seconds)
                 idle = 0 if self.solve_integer_master(part) else idle
 
     def solve_integer_master(self, run: Run) -> bool:

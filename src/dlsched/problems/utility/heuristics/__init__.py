@@ -11,7 +11,7 @@ from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadare import Copies
-from dlsched.problems.utility.heuristics.insertion import Insertion
+from dlsched.problems.utility.heuristics.insertion import TUNABLES, Insertion
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
     forked_by_least_time,
@@ -94,7 +94,7 @@ def srtf(instance: Instance, run: Run) -> Claim:
 
 
 @method("utility", kind="heuristic")
-def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
+def insertion(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> Claim:
     """Jobs inserted one by one, each at its earliest finish; search over orders and schedules.
 
     The first order is by utility per GPU and slot. The first search moves a job in the order, and

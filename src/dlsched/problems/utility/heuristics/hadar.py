@@ -15,6 +15,7 @@ import numpy as np
 
 from dlsched.problems.utility.definition.schema import Instance, Speed
 from dlsched.problems.utility.heuristics.hadar_prices import (
+    TUNABLES,
     HadarPrices,
     on_machines,
     pools_of,
@@ -23,11 +24,6 @@ from dlsched.problems.utility.heuristics.hadar_prices import (
 from dlsched.problems.utility.kernels.hadar_program import States, fill
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Id
-
-MOST_STEPS = 10_000_000
-"""The most jobs times states of the program; above it jobs are scanned by payoff instead."""
-MOST_BYTES = 400_000_000
-"""The most memory of the program; above it likewise."""
 
 
 class Hadar:
@@ -106,7 +102,7 @@ class Hadar:
 
         A dynamic program over jobs in the queue's order and the GPUs of each pool in use: a job is
         left out, or takes the cheapest GPUs at one of its speeds, if they cost less than its
-        utility. Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in
+        utility. Where that is too large (`Tunables`), jobs are scanned instead, in
         the order of utility per GPU. With `literal` they are scanned in the queue's order, up to
         the first that does not fit.
         """
@@ -118,7 +114,8 @@ class Hadar:
         if literal:
             return self.scan(utilities, prices, queue, stop=True)
         memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
-        if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
+        steps = self.states * len(queue)
+        if steps > TUNABLES.most_steps or memory > TUNABLES.most_bytes:
             self.scanned += 1
             order = sorted(queue, key=lambda j: -max(utilities[j]) / self.instance.jobs[j].workers)
             return self.scan(utilities, prices, order, stop=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -13,8 +14,24 @@ from numpy.typing import NDArray
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import GpusByMachine
 
-_LEAST_SHARE = 1e-6
-"""The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `hadar`, chosen by hand, as the paper gives none.
+
+    What the limit of steps changes: "Algorithm 2's program, the scan, and Gavel" of
+    benchmarks/figures/hadar_simulation.md.
+    """
+
+    most_steps: int = 10_000_000
+    """The most jobs times states of the program; above it jobs are scanned by payoff instead."""
+    most_bytes: int = 400_000_000
+    """The most memory of the program; above it likewise."""
+    least_share: float = 1e-6
+    """The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
+
+
+TUNABLES = Tunables()
 
 
 class GpuPool(NamedTuple):
@@ -108,7 +125,7 @@ class HadarPrices:
 
     def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
         """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
-        low = lowest if lowest > 0 else _LEAST_SHARE * top
+        low = lowest if lowest > 0 else TUNABLES.least_share * top
         if not top > low > 0:
             return np.full(gpus + 1, top)
         ratio = math.log(top) - math.log(low)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,23 +12,39 @@ from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
 from dlsched.run import Run
 
-_HOTTEST = {"order": 0.1, "schedule": 0.01}
-"""The first temperature of a search, by what it changes, as a share of a job's mean utility."""
-_COLDEST = 0.01
-"""The last temperature, as a share of the first."""
-_ORDERS = 12
-"""Rounds of a search over orders, for each round and job of one over schedules."""
-_FIRST_STAGE = 8
-"""Rounds of the first stage of a search, for each job **(D)**: a first choice, not tuned."""
-_GROWTH = 4
-"""How many times as long each stage is, so that the last one has most of the rounds **(D)**."""
-_STEPS = 1_000_000
-"""The limits are checked after insertions with about this many slots, ..."""
-_MOST_ROUNDS = 512
-"""... but after this many rounds at the latest."""
 _TIE = 1e-12
 """The least cost of a slot, as a share of a job's largest utility: of schedules of equal utility
 the one with the fewest slots is chosen."""
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `insertion`, chosen by hand; no figure compares other values.
+
+    What it reaches with these, in 1, 10 and 60 s: benchmarks/figures/utility.md.
+    """
+
+    rounds: int = 500
+    """Rounds of the search over schedules for each job; an option of the method."""
+    hottest_order: float = 0.1
+    """First temperature of the search over orders, as a share of a job's mean utility."""
+    hottest_schedule: float = 0.01
+    """The same of the search over schedules."""
+    coldest: float = 0.01
+    """The last temperature, as a share of the first."""
+    orders: int = 12
+    """Rounds of a search over orders, for each round and job of one over schedules."""
+    first_stage: int = 8
+    """Rounds of the first stage of a search, for each job **(D)**."""
+    growth: int = 4
+    """How many times as long each stage is, so that the last one has most of the rounds **(D)**."""
+    checked_steps: int = 1_000_000
+    """The limits are checked after insertions with about this many slots, ..."""
+    checked_rounds: int = 512
+    """... but after this many rounds at the latest."""
+
+
+TUNABLES = Tunables()
 
 
 class Insertion:
@@ -132,7 +149,7 @@ class Insertion:
         orders = _Annealing(self, run, np.array(order, dtype=np.int64))
         schedules = _Annealing(self, run, None)
         for part in stages(rounds):
-            for annealing, times in ((orders, _ORDERS), (schedules, len(self.levels))):
+            for annealing, times in ((orders, TUNABLES.orders), (schedules, len(self.levels))):
                 if run.stop_reason():
                     return
                 if annealing is schedules:
@@ -209,13 +226,13 @@ class _Annealing:
         """Do rounds; end early at a limit, or if all jobs have their largest utility."""
         count, slots = self.kept.shape
         most = self.schedule.gangs.value.max(axis=1).sum()
-        hottest = _HOTTEST["schedule" if self.order is None else "order"]
-        hottest *= max(self.best / count, np.finfo(float).tiny)
+        share = TUNABLES.hottest_schedule if self.order is None else TUNABLES.hottest_order
+        hottest = share * max(self.best / count, np.finfo(float).tiny)
         steps = slots if self.order is None else slots * count
-        rounds_at_once = max(1, min(_MOST_ROUNDS, _STEPS // steps))
+        rounds_at_once = max(1, min(TUNABLES.checked_rounds, TUNABLES.checked_steps // steps))
         done = 0
         while done < rounds and self.best < most and not run.stop_reason():
-            temperature = hottest * _COLDEST ** (done / rounds)
+            temperature = hottest * TUNABLES.coldest ** (done / rounds)
             before = self.best
             part = min(rounds_at_once, rounds - done)
             made = self.totals, self.kept
@@ -234,11 +251,11 @@ class _Annealing:
 
 
 def stages(rounds: int) -> Iterator[int]:
-    """Yield the rounds of each stage, each `_GROWTH` times as long, together `rounds`."""
-    part = _FIRST_STAGE
+    """Yield the rounds of each stage, each `growth` times as long, together `rounds`."""
+    part = TUNABLES.first_stage
     while rounds > 0:
         # A rest that would be shorter than the stage before it is added to that.
-        part = rounds if rounds < part * (1 + _GROWTH) else part
+        part = rounds if rounds < part * (1 + TUNABLES.growth) else part
         yield part
         rounds -= part
-        part *= _GROWTH
+        part *= TUNABLES.growth

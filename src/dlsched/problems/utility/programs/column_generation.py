@@ -13,22 +13,13 @@ import numpy as np
 
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.master import Columns, ScheduleMaster
+from dlsched.problems.utility.programs.tunables import TUNABLES
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Stopped, Vector
 from dlsched.run import Run
 from dlsched.solvers.column_generation import generate
 
-_FIRST = 12
-"""Periods of equal, and of growing, length in the first master."""
-_MOST_ROWS = 1_000
-"""With more rows the master's simplex takes longer than its prices are worth."""
-_MANY = 0.8
-"""With more periods, as a share of the slots, none are merged."""
 _LEAST = 1e-12
 """Averages of prices that fall to 0 end there, where they are below this; utilities are up to 1."""
-_COARSE = 1e-3
-"""Where the master's optimum and the bound are this near, merged slots are done."""
-_FINE = 1e-7
-"""The same for single slots."""
 
 
 def refinements(gangs: Gangs) -> Iterator[Indices]:
@@ -37,10 +28,11 @@ def refinements(gangs: Gangs) -> Iterator[Indices]:
     The first ones are cut at equal distances, and at equal ratios, as prices fall fastest early.
     """
     slots = gangs.instance.slots
-    equal = np.linspace(0, slots, _FIRST + 1)
-    cuts = np.unique(np.append(equal, np.geomspace(1, slots, _FIRST)).round().astype(np.int64))
-    most = max(len(cuts), (_MOST_ROWS - len(gangs.workers)) // len(gangs.sets) + 1)
-    while len(cuts) <= min(most, int(_MANY * slots)):
+    equal = np.linspace(0, slots, TUNABLES.periods + 1)
+    growing = np.geomspace(1, slots, TUNABLES.periods)
+    cuts = np.unique(np.append(equal, growing).round().astype(np.int64))
+    most = max(len(cuts), (TUNABLES.most_rows - len(gangs.workers)) // len(gangs.sets) + 1)
+    while len(cuts) <= min(most, int(TUNABLES.merged * slots)):
         yield cuts
         cuts = np.union1d(cuts, (cuts[1:] + cuts[:-1]) // 2)
     if slots < most:
@@ -81,7 +73,7 @@ def prices_of_periods(
         return priced.bound, priced.rows
 
     least, ended = first.bound, False
-    close = _FINE if len(lengths) == len(prices) else _COARSE
+    close = TUNABLES.fine if len(lengths) == len(prices) else TUNABLES.coarse
     known = best, least
     for tried in generate(master, price, run, mixed=_mean, known=known, close=close):
         ended = tried.last

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -24,18 +25,28 @@ NEVER = 2**61
 """The cost of work that cannot be done."""
 _HIGHEST = 2**60
 """No sum of costs may be as high, so that sums of it and of `NEVER` fit 64 bits."""
-_MOST_SUMS = 500_000
-_MOST_AMOUNTS = 20_000
-"""With more sums of gains, or amounts that may be left, gains are rounded up."""
-_UNITS = 2000
-"""Rounded work has this many units, ..."""
-_PER_SLOT = 16
-"""... or if more, this many for each slot that it needs, ..."""
-_CELLS = 100_000_000
-"""... but slots times units are at most this."""
 
 Costs = NDArray[np.int64]
 """Slots x speeds: what running in a slot at a speed costs."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """When gains are rounded up, and how. It is a part of the forms: proofs depend on it."""
+
+    sums: int = 500_000
+    """With more sums of gains they are."""
+    amounts: int = 20_000
+    """With more amounts that may be left, too."""
+    units: int = 2000
+    """Rounded work has this many units, ..."""
+    units_per_slot: int = 16
+    """... or if more, this many for each slot that it needs, ..."""
+    cells: int = 100_000_000
+    """... but slots times units are at most this."""
+
+
+ROUNDING = Rounding()
 
 
 class LeastCosts:
@@ -132,7 +143,8 @@ def _amounts(gains: tuple[int, ...], need: int, slots: int) -> NDArray[np.int64]
     table = _table(gains, need)
     if table is None:
         fewest = -(-need // max(gains))
-        units = min(need, max(1, min(max(_UNITS, _PER_SLOT * fewest), _CELLS // slots)))
+        wanted = max(ROUNDING.units, ROUNDING.units_per_slot * fewest)
+        units = min(need, max(1, min(wanted, ROUNDING.cells // slots)))
         table = _table([-(-gain * units // need) for gain in gains], units, limited=False)
         assert table is not None
     return table
@@ -153,7 +165,7 @@ def _table(gains: Sequence[int], need: int, limited: bool = True) -> NDArray[np.
     while new:
         after |= {amount: [least_sum(max(0, amount - g)) for g in gains] for amount in new}
         new = {left for amount in new for left in after[amount]} - after.keys()
-        if limited and len(after) > _MOST_AMOUNTS:
+        if limited and len(after) > ROUNDING.amounts:
             return None
     number = {amount: p for p, amount in enumerate(sorted(after))}
     return np.array([[number[left] for left in after[amount]] for amount in number], dtype=np.int64)
@@ -164,7 +176,7 @@ def _sums(gains: Sequence[int], need: int, limited: bool) -> list[int] | None:
     top = need + max(gains)
     sums = {0}
     for gain in sorted(set(gains)):
-        if limited and len(sums) * (top // gain + 1) > _MOST_SUMS:
+        if limited and len(sums) * (top // gain + 1) > ROUNDING.sums:
             return None
         sums = {total for base in sums for total in range(base, top, gain)}
     return sorted(sums)

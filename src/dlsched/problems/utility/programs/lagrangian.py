@@ -20,14 +20,11 @@ from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.kernels.pricing import Jobs, price_all
 from dlsched.problems.utility.structures.gangs import Gangs, Vector, require
 from dlsched.problems.utility.structures.work_stages import Stages
+from dlsched.problems.utility.structures.work_units import TUNABLES
 
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
 """The highest scaled price, with which no sum of costs overflows."""
-_STEPS = 50_000_000
-"""A pricing pass checks the limits after jobs that take about this many steps."""
-_FINER = 4
-"""Bounds are computed far less often than prices are tried, so with finer units."""
 _TINY = 2.0**-600
 """More than the sum of the roundings of products and sums below the normal floats."""
 
@@ -49,14 +46,14 @@ class Dual:
     Parameters
     ----------
     most
-        The most units of a job's work, where it is rounded up; by default `_FINER` times those of
-        `Gangs`.
+        The most units of a job's work, where it is rounded up; by default those of `Gangs`,
+        several times as many.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs = gangs
         self.instance = gangs.instance
-        self.most = most or _FINER * gangs.most_units
+        self.most = most or TUNABLES.finer * gangs.most_units
         self.holds = gangs.contains(gangs.masks)
         self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
 
@@ -108,12 +105,12 @@ class Dual:
         return PricedSchedules(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
     def _parts(self, work: Stages) -> Iterator[slice]:
-        """Yield ranges of jobs that take about `_STEPS` each."""
+        """Yield ranges of jobs of which the limits are checked in between."""
         steps = (work.end - work.begin) * self.gangs.number_of_speeds * self.instance.slots
         first = 0
         total = 0
         for j, steps_of_job in enumerate(steps.tolist()):
-            if total and total + steps_of_job > _STEPS:
+            if total and total + steps_of_job > TUNABLES.checked_steps:
                 yield slice(first, j)
                 first = j
                 total = 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.utility.programs.tunables import TUNABLES
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -18,9 +19,6 @@ from dlsched.solvers.standard_form import StandardForm
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-_MISSING = 1e3
-"""What the master pays for a job that must finish and has no schedule; the largest utility is 1."""
 
 
 class Columns:
@@ -109,7 +107,7 @@ class ScheduleMaster:
         if columns.gangs.instance.must_finish:  # jobs without a schedule yet, at a high price
             first = (len(cuts) - 1) * len(columns.gangs.sets)
             for row in range(first, first + len(columns.gangs.workers)):
-                self.program.add_column(-_MISSING, 0.0, 1.0, [row], [1.0])
+                self.program.add_column(-TUNABLES.missing, 0.0, 1.0, [row], [1.0])
 
     def add(self, levels: Levels) -> int:
         """Add the jobs' rows, and whatever else is new among the columns; return how many are."""

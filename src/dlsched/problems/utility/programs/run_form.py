@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.programs.finish_costs import ROUNDING
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
-from dlsched.problems.utility.structures.work_units import UNITS, units
+from dlsched.problems.utility.structures.work_units import units
 from dlsched.proofs.forms.form import Row
 from dlsched.proofs.forms.limit import poll
 
@@ -95,7 +96,8 @@ def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
     stated = units(gains, iterations, found.instance.slots - job.arrival + 1, up=True)
     if found.costs.suffices(j, stated.gains, stated.need):
         return stated.gains, stated.need
-    return [math.ceil(gain / iterations * UNITS) for gain in gains], UNITS
+    most = ROUNDING.units
+    return [math.ceil(gain / iterations * most) for gain in gains], most
 
 
 def _capacity(found: Finishes, column: dict[JobAtSpeed, int]) -> Iterator[Row]:

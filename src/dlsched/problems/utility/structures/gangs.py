@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.structures.work_units import UNITS, Units, exact_units, rounded_down
+from dlsched.problems.utility.structures.work_units import (
+    TUNABLES,
+    Units,
+    exact_units,
+    rounded_down,
+)
 from dlsched.results.result import Termination
 
 Indices = NDArray[np.int64]
@@ -36,10 +41,6 @@ MOST_SETS = 127
 
 It also limits the speeds of a job, whose indices have 8 bits.
 """
-UNIT_STEPS = 1_200_000_000
-"""The number of units of work is chosen so that a pricing pass takes about this many steps, ..."""
-FEWEST_UNITS = 300
-"""... but not below this."""
 
 
 class Stopped(Exception):
@@ -193,7 +194,7 @@ class Gangs:
     def most_units(self) -> int:
         """The most units into which a job's work is divided, by the size of the instance."""
         runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
-        return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
+        return min(TUNABLES.units, max(TUNABLES.fewest_units, TUNABLES.pass_steps // runs))
 
     @cached_property
     def rounded_down(self) -> dict[int, Units]:

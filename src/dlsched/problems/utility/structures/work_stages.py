@@ -16,16 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.structures.work_units import units
+from dlsched.problems.utility.structures.work_units import TUNABLES, units
 from dlsched.schema import granularity
 
 After = NDArray[np.int32]
 """Stages x speeds: the stage after a slot; the same one if the work cannot be done from there."""
 
-_MOST_STAGES = 20_000
-"""With more stages, work is in units that are rounded."""
-_MOST_COMBINATIONS = 500_000
-"""With more combinations of slots, stages are not looked for."""
 _LARGEST = 2**60
 """Work times slots below this fit 64 bits."""
 
@@ -77,7 +73,7 @@ def _sums(gains: Sequence[int], need: int, slots: int) -> NDArray[np.int64] | No
     both = np.zeros(1, dtype=np.int64)  # a sum times `base`, plus the fewest slots that it takes
     for gain in filter(None, gains):
         count = min(slots, -(-need // gain))
-        if len(both) * (count + 1) > _MOST_COMBINATIONS:
+        if len(both) * (count + 1) > TUNABLES.stage_sums:
             return None
         both = (both[:, None] + (gain * base + 1) * np.arange(count + 1)).ravel()
         both = np.sort(both[(both % base <= slots) & (both // base < need + gains[0])])
@@ -92,7 +88,7 @@ def stages(
     slots: int,
     up: bool,
     most: int,
-    most_stages: int = _MOST_STAGES,
+    most_stages: int = TUNABLES.stages,
 ) -> After:
     """Return the stages of a job's work; exact, if they are not too many, otherwise rounded.
 

@@ -21,25 +21,50 @@ from numpy.typing import NDArray
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.schema import granularity
 
-UNITS = 2000
-"""The most units into which a job's work is divided, unless it needs nearly as many slots."""
-_PER_SLOT = 16
-"""A longer job may have this many units for each slot that it needs at its fastest."""
-_CELLS = 100_000_000
-"""The most slots times units of a job: the size of its program."""
-_MOST_COMBINATIONS = 50_000
-"""With more combinations of slots to distinguish, no integers are searched for."""
 _EXACT_INTEGERS = 2**50
-"""Products of numbers below this and `UNITS` fit 64 bits."""
-_MOST_SPEEDS = 4
-"""With more speeds, gains are rounded all alike."""
-_TIGHTEST = 32
-"""Combinations that are tested first."""
-_CANDIDATES = 40
-"""Numbers of units that are then tested in full."""
+"""Products of numbers below this and the most units fit 64 bits."""
 
 Combinations: TypeAlias = NDArray[np.int64]
 """Rows of slots at each speed."""
+
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of the division of work into units and stages, the same for all methods.
+
+    Chosen by hand, such that an exact division is tried where a pass of pricing stays short; no
+    figure compares other values.
+    """
+
+    units: int = 2000
+    """The most units into which a job's work is divided, unless it needs nearly as many slots."""
+    units_per_slot: int = 16
+    """A longer job may have this many units for each slot that it needs at its fastest."""
+    cells: int = 100_000_000
+    """The most slots times units of a job: the size of its program."""
+    fewest_units: int = 300
+    """Work of large instances has fewer units, but not fewer than this."""
+    pass_steps: int = 1_200_000_000
+    """Then units are as many as let a pass of pricing take about this many steps."""
+    finer: int = 4
+    """Bounds are computed far less often than prices are tried, so with this many times the units."""
+    checked_steps: int = 50_000_000
+    """A pass checks the limits after jobs that take about this many steps."""
+    combinations: int = 50_000
+    """With more combinations of slots to distinguish, no integers are searched for."""
+    speeds: int = 4
+    """With more speeds, gains are rounded all alike."""
+    tightest: int = 32
+    """Combinations that are tested first."""
+    candidates: int = 40
+    """Numbers of units that are then tested in full."""
+    stages: int = 20_000
+    """With more stages, work is in units that are rounded."""
+    stage_sums: int = 500_000
+    """With more combinations of slots, stages are not looked for."""
+
+
+TUNABLES = Tunables()
 
 
 @dataclass(frozen=True)
@@ -56,7 +81,11 @@ class Units:
 
 
 def units(
-    gains: Sequence[Fraction], iterations: Fraction, slots: int, up: bool, most: int = UNITS
+    gains: Sequence[Fraction],
+    iterations: Fraction,
+    slots: int,
+    up: bool,
+    most: int = TUNABLES.units,
 ) -> Units:
     """Return a job's work in whole units.
 
@@ -80,8 +109,8 @@ def units(
         return Units((0,) * len(whole), 1, exact=True)
     if whole[-1] == whole[0]:
         return Units((1,) * len(whole), fewest, exact=True)
-    limit = max(most, min(_PER_SLOT * fewest, _CELLS // slots))
-    exact = _integers(tuple(whole), need, slots, min(limit, UNITS))
+    limit = max(most, min(TUNABLES.units_per_slot * fewest, TUNABLES.cells // slots))
+    exact = _integers(tuple(whole), need, slots, min(limit, TUNABLES.units))
     if exact is None and need <= limit:
         exact = Units(tuple(whole), need, exact=True)
     return exact or _rounded(whole, need, fewest, up, limit)
@@ -101,15 +130,15 @@ def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units
         short = short[np.argsort(-(short @ share), kind="stable")]
     counts = np.arange(1, min(most, need) + 1)
     candidates: list[tuple[int, tuple[int, ...]]] = []
-    tight_enough = enough[:_TIGHTEST].astype(float)
-    tight_short = short[:_TIGHTEST].astype(float)
+    tight_enough = enough[: TUNABLES.tightest].astype(float)
+    tight_short = short[: TUNABLES.tightest].astype(float)
     for table in _tables(list(gains), need, len(counts)):
         weights = table.astype(float)  # products are exact
         does_work = (tight_enough @ weights).min(axis=0, initial=1 << 60) >= counts
         falls_short = (tight_short @ weights).max(axis=0, initial=0) < counts
-        fewest = np.flatnonzero(does_work & falls_short)[:_CANDIDATES].tolist()
+        fewest = np.flatnonzero(does_work & falls_short)[: TUNABLES.candidates].tolist()
         candidates += [(i + 1, tuple(table[:, i].tolist())) for i in fewest]
-    for count, row in sorted(candidates)[:_CANDIDATES]:
+    for count, row in sorted(candidates)[: TUNABLES.candidates]:
         units_of = np.array(row)
         if (enough @ units_of).min(initial=count) >= count > (short @ units_of).max(initial=0):
             return Units(row, count, exact=True)
@@ -119,7 +148,7 @@ def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units
 def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
     """Return speeds x numbers of units: the gains rounded down or up, each speed on its own.
 
-    With more than `_MOST_SPEEDS` speeds, all are rounded alike. Where combinations of slots differ
+    With more speeds than are told apart, all are rounded alike. Where combinations of slots differ
     from the work by next to nothing, some above and others below, rounding all alike may not
     separate them.
     """
@@ -129,7 +158,7 @@ def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
     down = (product // need).astype(np.int64)
     up = (-(-product // need)).astype(np.int64)
     nearest = (2 * product + need) // (2 * need) if small else down
-    if len(gains) > _MOST_SPEEDS:
+    if len(gains) > TUNABLES.speeds:
         return [down, nearest, up]
     choices = itertools.product((False, True), repeat=len(gains))
     return [np.where(np.array(choice)[:, None], up, down) for choice in choices]
@@ -146,7 +175,7 @@ def _combinations(
     done = np.zeros(1, dtype=np.int64 if small else object)
     for gain in gains[:-1]:
         most = min(slots, -(-need // gain))
-        if len(heads) * (most + 1) > _MOST_COMBINATIONS:
+        if len(heads) * (most + 1) > TUNABLES.combinations:
             return None
         count = np.arange(most + 1)
         total = done[:, None] + gain * (count if small else count.astype(object))[None, :]
@@ -197,7 +226,7 @@ def exact_units(instance: Instance, j: int) -> Units:
     need = int(-(-instance.jobs[j].iterations // step))
     if need <= _EXACT_INTEGERS:
         return Units(tuple(min(need, int(gain / step)) for gain in gains), need, exact=True)
-    return rounded_down(instance, j, UNITS)
+    return rounded_down(instance, j, TUNABLES.units)
 
 
 def rounded_down(instance: Instance, j: int, most: int) -> Units:
