@@ -203,10 +203,8 @@ class ScheduleSearch:
     def searched(self, rounds: int) -> Insertion:
         """Insert the jobs by utility per GPU and slot, and search from there."""
         schedule = Insertion(self.gangs)
-        limit = self.run.time_limit or float("inf")
-        schedule.search(
-            self.run.nested(TUNABLES.first_share * limit), self.gangs.by_density, rounds
-        )
+        seconds = TUNABLES.first_share * (self.run.time_limit or float("inf"))
+        schedule.search(self.run.nested(seconds), self.gangs.by_density, rounds)
         return schedule
 
     def schedule_of(self, solution: Solution) -> Insertion:
@@ -227,11 +225,11 @@ class ScheduleSearch:
         The master is solved after 1, 2, 4, ... rounds without a better incumbent: it takes longer
         than a neighbourhood search and seldom finds more.
         """
+        if len(self.best.worth) < TUNABLES.fewest_jobs:
+            return
         limit = self.run.time_limit
         idle = 0
-        while not (
-            self.closed or self.run.stop_reason() or len(self.best.worth) < TUNABLES.fewest_jobs
-        ):
+        while not (self.closed or self.run.stop_reason()):
             before = self.value
             rounds = (1 + idle) * TUNABLES.rounds
             if idle:  # the last round found nothing better: start from another schedule

@@ -28,7 +28,7 @@ class Tunables:
     most_bytes: int = 400_000_000
     """The most memory of the program; above it likewise."""
     least_share: float = 1e-6
-    """The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
+    """Lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
 
 
 TUNABLES = Tunables()

@@ -26,7 +26,7 @@ class Tunables:
     fine: float = 1e-7
     """The same for single slots."""
     missing: float = 1e3
-    """What the master pays for a job that must finish and has no schedule; utilities are up to 1."""
+    """What the master pays for a job that must finish without a schedule; utilities are up to 1."""
     first_share: float = 0.2
     """The most time of the first search for a schedule, as a share of the limit."""
     rounds: int = 300

@@ -47,7 +47,7 @@ class Tunables:
     pass_steps: int = 1_200_000_000
     """Then units are as many as let a pass of pricing take about this many steps."""
     finer: int = 4
-    """Bounds are computed far less often than prices are tried, so with this many times the units."""
+    """Bounds are computed far less often than prices are tried: times as many units."""
     checked_steps: int = 50_000_000
     """A pass checks the limits after jobs that take about this many steps."""
     combinations: int = 50_000
