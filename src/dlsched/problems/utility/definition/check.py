@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.results.objective import ByLevel, Level
@@ -81,38 +83,25 @@ def evaluate(instance: Instance, schedule: Schedule) -> ByLevel[Number]:
     return ByLevel(LEVELS, (simplify(total),))
 
 
-def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
+def _violations(instance: Instance, solution: Solution) -> Iterator[Violation]:
     jobs = {job.id: job for job in instance.jobs}
-    used: dict[tuple[int, int, str], int] = {}
     for name, rows in solution.schedule.items():
-        if name not in jobs:
+        if name in jobs:
+            yield from _of_job(instance, jobs[name], rows)
+        else:
             yield Violation("unknown_job", f"schedule.{name}", f'there is no job "{name}"')
-            continue
-        seen: set[int] = set()
-        for i, held in enumerate(rows):
-            where = f"schedule.{name}[{i}]"
-            if held.slot in seen:
-                yield Violation("repeated_slot", f"{where}.slot", f"slot {held.slot} is repeated")
-            seen.add(held.slot)
-            yield from _of_slot(instance, jobs[name], held, where)
-            for machine, kinds in held.gpus.items():
-                if machine in instance.machine_index:
-                    for kind, count in kinds.items():
-                        key = (held.slot, instance.machine_index[machine], kind)
-                        used[key] = used.get(key, 0) + count
-    yield from _over_capacity(instance, used)
+    yield from _over_capacity(instance, solution.schedule)
     if instance.must_finish:
-        finished = completions(instance, solution.schedule)
-        for name, job in jobs.items():
-            if name not in finished:
-                done = sum(progress(instance, job, h) for h in solution.schedule.get(name, ()))
-                message = f"{float(done):g} of {float(job.iterations):g} iterations are done"
-                yield Violation("unfinished", f"schedule.{name}", message, job.iterations - done)
+        yield from _unfinished(instance, solution.schedule)
 
 
-def _over_capacity(
-    instance: Instance, used: Mapping[tuple[int, int, str], int]
-) -> Iterable[Violation]:
+def _over_capacity(instance: Instance, schedule: Schedule) -> Iterator[Violation]:
+    """Yield where jobs together hold more GPUs of a type than a machine has."""
+    used: Counter[tuple[int, int, str]] = Counter()
+    for held in chain.from_iterable(schedule.get(job.id, ()) for job in instance.jobs):
+        for name in held.gpus.keys() & instance.machine_index:
+            for kind, count in held.gpus[name].items():
+                used[held.slot, instance.machine_index[name], kind] += count
     for (slot, m, kind), count in sorted(used.items()):
         have = instance.machines[m].gpus.get(kind, 0)
         if 0 < have < count:
@@ -121,38 +110,56 @@ def _over_capacity(
             yield Violation("gpus_exceeded", where, message, count - have)
 
 
-def _of_slot(instance: Instance, job: Job, held: Held, where: str) -> Iterable[Violation]:
-    if held.slot > instance.slots:
-        yield Violation("slot_range", f"{where}.slot", f"there are {instance.slots} slots")
-    if held.slot < job.arrival:
-        message = f"slot {held.slot} is before the job's arrival in {job.arrival}"
-        yield Violation("before_arrival", f"{where}.slot", message, job.arrival - held.slot)
-    total = 0
-    for machine, kinds in held.gpus.items():
-        path = f"{where}.gpus.{machine}"
-        if machine not in instance.machine_index:
-            yield Violation("unknown_machine", path, f'there is no machine "{machine}"')
-            continue
-        present = instance.machines[instance.machine_index[machine]].gpus
-        for kind, count in kinds.items():
-            if not present.get(kind, 0):
-                message = f'it has no GPU of type "{kind}"'
-                yield Violation("unknown_type", f"{path}.{kind}", message)
-            elif not instance.rate(job, kind):
-                message = f'the job has no rate on "{kind}"'
-                yield Violation("no_rate", f"{path}.{kind}", message)
-            total += count
-        copies = sum(kinds.values())
-        if instance.forking and copies > 1:
-            message = "a job has one copy on a machine"
-            yield Violation("several_on_machine", path, message, copies - 1)
-    if instance.forking:
-        return
-    message = f"{total} GPUs, the job runs on {job.workers}"
-    if total < job.workers:
-        yield Violation("too_few_workers", f"{where}.gpus", message, job.workers - total)
-    if total > job.workers:
-        yield Violation("too_many_workers", f"{where}.gpus", message, total - job.workers)
+def _unfinished(instance: Instance, schedule: Schedule) -> Iterator[Violation]:
+    finished = completions(instance, schedule)
+    for job in instance.jobs:
+        if job.id not in finished:
+            done = sum(progress(instance, job, held) for held in schedule.get(job.id, ()))
+            message = f"{float(done):g} of {float(job.iterations):g} iterations are done"
+            yield Violation("unfinished", f"schedule.{job.id}", message, job.iterations - done)
+
+
+def _of_job(instance: Instance, job: Job, rows: Sequence[Held]) -> Iterator[Violation]:
+    """Yield what is wrong with the slots of a job, and with its GPUs in each."""
+    seen: set[int] = set()
+    for i, held in enumerate(rows):
+        where = f"schedule.{job.id}[{i}]"
+        if held.slot in seen:
+            yield Violation("repeated_slot", f"{where}.slot", f"slot {held.slot} is repeated")
+        seen.add(held.slot)
+        if held.slot > instance.slots:
+            yield Violation("slot_range", f"{where}.slot", f"there are {instance.slots} slots")
+        if held.slot < job.arrival:
+            message = f"slot {held.slot} is before the job's arrival in {job.arrival}"
+            yield Violation("before_arrival", f"{where}.slot", message, job.arrival - held.slot)
+        known = 0
+        for name, gpus in held.gpus.items():
+            if name in instance.machine_index:
+                yield from _on_machine(instance, job, name, gpus, f"{where}.gpus.{name}")
+                known += sum(gpus.values())
+            else:
+                message = f'there is no machine "{name}"'
+                yield Violation("unknown_machine", f"{where}.gpus.{name}", message)
+        message = f"{known} GPUs, the job runs on {job.workers}"
+        if known < job.workers and not instance.forking:
+            yield Violation("too_few_workers", f"{where}.gpus", message, job.workers - known)
+        if known > job.workers and not instance.forking:
+            yield Violation("too_many_workers", f"{where}.gpus", message, known - job.workers)
+
+
+def _on_machine(
+    instance: Instance, job: Job, name: str, gpus: Mapping[str, int], where: str
+) -> Iterator[Violation]:
+    """Yield what is wrong with the GPUs that a job holds on a machine."""
+    present = instance.machines[instance.machine_index[name]].gpus
+    for kind in gpus:
+        if not present.get(kind, 0):
+            yield Violation("unknown_type", f"{where}.{kind}", f'it has no GPU of type "{kind}"')
+        elif not instance.rate(job, kind):
+            yield Violation("no_rate", f"{where}.{kind}", f'the job has no rate on "{kind}"')
+    copies = sum(gpus.values())
+    if instance.forking and copies > 1:
+        yield Violation("several_on_machine", where, "a job has one copy on a machine", copies - 1)
 
 
 def explain(instance: Instance) -> str:

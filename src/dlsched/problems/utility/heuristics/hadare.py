@@ -78,19 +78,7 @@ class Copies:
         ]
         if not fits:
             return []
-        inst, jobs = self.instance, self.instance.jobs
-        update = {
-            "must_finish": False,
-            "forking": False,
-            "machines": tuple(
-                machine.model_copy(update={"gpus": free[machine.id]}) for machine in inst.machines
-            ),
-            "jobs": tuple(
-                jobs[j].model_copy(update={"id": f"c{c}", "workers": self.gpus(j)})
-                for c, (j, _) in enumerate(fits)
-            ),
-        }
-        copies = Rounds(inst.model_copy(update=update))
+        copies = Rounds(self._copied(fits, free))
         copies.slot = rounds.slot
         copies.left = [self._left(rounds, j, machine) for j, machine in fits]
         hadar = Hadar(
@@ -98,14 +86,30 @@ class Copies:
             factors=[self.factors[j] for j, _ in fits],
             machines=[machine for _, machine in fits],
         )
-        grants = hadar.decide(copies)
+        granted = [(*fits[c], gpus[fits[c][1]]) for c, gpus in hadar.decide(copies).items()]
         self.scanned += hadar.scanned
+        granted.sort(key=lambda grant: -self.rate(grant[0], grant[2]))
+        count = {j: len(machines) for j, machines in held.items()}
         chosen: list[tuple[int, Id, str]] = []
-        for c in sorted(grants, key=lambda c: -self.rate(fits[c][0], grants[c][fits[c][1]])):
-            j, machine = fits[c]
-            if len(held[j]) + sum(j == other for other, _, _ in chosen) < self.limits[j]:
-                chosen.append((j, machine, next(iter(grants[c][machine]))))
+        for j, machine, gpus in granted:
+            if count[j] < self.limits[j]:
+                count[j] += 1
+                chosen.append((j, machine, next(iter(gpus))))
         return chosen
+
+    def _copied(
+        self, fits: Sequence[tuple[int, Id]], free: Mapping[Id, Mapping[str, int]]
+    ) -> Instance:
+        """Return the instance of these copies as jobs, on what is free of the machines."""
+        inst = self.instance
+        machines = [m.model_copy(update={"gpus": free[m.id]}) for m in inst.machines]
+        jobs = [
+            inst.jobs[j].model_copy(update={"id": f"c{c}", "workers": self.gpus(j)})
+            for c, (j, _) in enumerate(fits)
+        ]
+        changed = {"must_finish": False, "forking": False}
+        parts = {"machines": tuple(machines), "jobs": tuple(jobs)}
+        return inst.model_copy(update=changed | parts)
 
     def _left(self, rounds: Rounds, job: int, machine: Id) -> Number:
         """Return the iterations of a copy: what is left of its job, or its share."""

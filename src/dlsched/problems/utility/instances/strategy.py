@@ -34,35 +34,14 @@ def instances(
     """
     slots = draw(st.integers(1, max_slots))
     kinds = [f"T{i}" for i in range(draw(st.integers(1, max_kinds)))]
-    machines: list[dict[str, Any]] = []
-    left = 6
-    for m in range(draw(st.integers(1, 3))):
-        gpus = {}
-        for kind in kinds:
-            gpus[kind] = draw(st.integers(0, min(left, 2)))
-            left -= gpus[kind]
-        machines.append({"id": f"m{m}", "gpus": gpus})
     worth = draw(st.sampled_from(["effective_throughput", "linear", "table"]))
     powers = st.sampled_from([-9, -6, -3, 0, 0, 3, 6, 9]) if scales else st.just(0)
     rate_power, seconds_power, table_power = (draw(powers) for _ in range(3))
     seconds_power = min(seconds_power, 13 - rate_power)  # iterations are at most 1e15
-    rates = st.sampled_from(["0", "0.5", "1", "2", "2.33", "7"])
-    jobs: list[dict[str, Any]] = []
-    for j in range(draw(st.integers(0, max_jobs))):
-        arrival = draw(st.integers(1, slots))
-        # Most jobs take a few slots: `seconds_power` and `rate_power` are in the work, too.
-        work = draw(st.sampled_from(["1", "2", "3", "4.66", "6", "7.9", "12"]))
-        job: dict[str, Any] = {
-            "id": f"j{j}",
-            "arrival": arrival,
-            "workers": draw(st.integers(1, 3)),
-            "iterations": float(f"{work}e{rate_power + seconds_power}"),
-            "rates": {name: float(f"{draw(rates)}e{rate_power}") for name in kinds},
-        }
-        if worth == "table":
-            table = draw(st.lists(st.integers(0, 9), min_size=slots, max_size=slots))
-            job["utilities"] = [float(f"{u}e{table_power}") for u in sorted(table, reverse=True)]
-        jobs.append(job)
+    job = _jobs(slots, kinds, rate_power, seconds_power)
+    if worth == "table":
+        job = st.builds(lambda row, table: row | table, job, _tables(slots, table_power))
+    jobs = draw(st.lists(job, max_size=max_jobs))
     return Instance(
         name="drawn",
         slots=slots,
@@ -71,8 +50,47 @@ def instances(
         utility={"kind": worth},
         must_finish=draw(st.booleans()) and draw(st.booleans()),
         forking=forking,
-        machines=machines,
-        jobs=jobs,
+        machines=draw(_machines(kinds)),
+        jobs=[row | {"id": f"j{j}"} for j, row in enumerate(jobs)],
+    )
+
+
+@st.composite
+def _machines(draw: st.DrawFn, kinds: list[str]) -> list[dict[str, Any]]:
+    """Draw one to three machines of up to two GPUs of each type, six in all."""
+    machines: list[dict[str, Any]] = []
+    left = 6
+    for m in range(draw(st.integers(1, 3))):
+        gpus = {}
+        for kind in kinds:
+            gpus[kind] = draw(st.integers(0, min(left, 2)))
+            left -= gpus[kind]
+        machines.append({"id": f"m{m}", "gpus": gpus})
+    return machines
+
+
+def _jobs(
+    slots: int, kinds: list[str], rate_power: int, seconds_power: int
+) -> st.SearchStrategy[dict[str, Any]]:
+    """Return jobs without an id, most of which take a few slots whatever the powers of ten."""
+    works = st.sampled_from(["1", "2", "3", "4.66", "6", "7.9", "12"])
+    rates = st.sampled_from(["0", "0.5", "1", "2", "2.33", "7"])
+    rate = rates.map(lambda x: float(f"{x}e{rate_power}"))
+    return st.fixed_dictionaries(
+        {
+            "arrival": st.integers(1, slots),
+            "workers": st.integers(1, 3),
+            "iterations": works.map(lambda x: float(f"{x}e{rate_power + seconds_power}")),
+            "rates": st.fixed_dictionaries(dict.fromkeys(kinds, rate)),
+        }
+    )
+
+
+def _tables(slots: int, power: int) -> st.SearchStrategy[dict[str, Any]]:
+    """Return utilities by completion time that never increase."""
+    tables = st.lists(st.integers(0, 9), min_size=slots, max_size=slots)
+    return tables.map(
+        lambda table: {"utilities": [float(f"{u}e{power}") for u in sorted(table, reverse=True)]}
     )
 
 
