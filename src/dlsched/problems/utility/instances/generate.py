@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
 
+HEAD: Mapping[str, Any] = {"dlsched": 1, "problem": "utility", "name": "unnamed"}
 KINDS = ("V100", "P100", "K80")
 MODELS: Mapping[str, tuple[float, float, float]] = {
     "resnet50": (1.0, 0.62, 0.16),
@@ -101,40 +102,27 @@ def generate(
     if utilization is not None and utilization <= 0:
         raise OptionError(f"utilization={utilization} must be above 0, or none")
     machines = _machines(gpus, 1 if forking else per_machine)
-    largest = max(1, sum(sum(m["gpus"].values()) for m in machines if KINDS[0] in m["gpus"]))
-    groups = {"": (1.0, 5.0, 1.0)} if mix == "even" else GPU_HOURS
-    weights = np.array([1.0 if mix == "uniform" else w for _, _, w in groups.values()])
-    sizes = np.array([w for w in WORKERS if w <= largest])
-    chances = np.array([WORKERS[w] for w in sizes.tolist()])
-    drawn = []
-    for _ in range(jobs):
-        group = list(groups)[int(rng.choice(len(groups), p=weights / weights.sum()))]
-        low, high, _ = groups[group]
-        hours = float(rng.uniform(low, high))
-        workers = 1 if forking else int(rng.choice(sizes, p=chances / chances.sum()))
-        drawn.append((hours, workers, _rates(rng, group, rates)))
+    fastest = sum(sum(m["gpus"].values()) for m in machines if KINDS[0] in m["gpus"])
+    demands = _demands(rng, jobs, mix, 0 if forking else max(1, fastest), rates)
     scale = 1.0
-    if utilization is not None and drawn:
-        total = sum(hours for hours, _, _ in drawn)
-        scale = utilization * gpus * slots * slot_seconds / 3600 / total
+    if utilization is not None and demands:
+        available = gpus * slots * slot_seconds / 3600
+        scale = utilization * available / sum(demand.gpu_hours for demand in demands)
     rows: list[dict[str, Any]] = []
-    for j, (hours, workers, speed) in enumerate(drawn):
-        seconds = max(slot_seconds / 4, scale * hours * 3600 / workers)
+    for j, demand in enumerate(demands):
+        seconds = max(slot_seconds / 4, scale * demand.gpu_hours * 3600 / demand.workers)
         arrival = 1 + int(arrivals * slots * j / jobs)
         row: dict[str, Any] = {
             "id": f"j{j + 1}",
             "arrival": arrival,
-            "workers": workers,
-            "iterations": max(1, round(seconds * max(speed.values()))),
-            "rates": speed,
+            "workers": demand.workers,
+            "iterations": max(1, round(seconds * max(demand.rates.values()))),
+            "rates": demand.rates,
         }
         if utility == "table":
             row["utilities"] = _deadline(rng, slots - arrival + 1, seconds / slot_seconds)
         rows.append(row)
     data = {
-        "dlsched": 1,
-        "problem": "utility",
-        "name": "unnamed",
         "slots": slots,
         "slot_seconds": slot_seconds,
         "utility": {"kind": utility},
@@ -142,7 +130,34 @@ def generate(
         "machines": machines,
         "jobs": rows,
     }
-    return Instance.parse(data, "the generator")
+    return Instance.parse({**HEAD, **data}, "the generator")
+
+
+class _Demand(NamedTuple):
+    """The work of a job in hours of GPUs of the fastest type, its workers, and its rates."""
+
+    gpu_hours: float
+    workers: int
+    rates: dict[str, float]
+
+
+def _demands(
+    rng: np.random.Generator, jobs: int, mix: str, most_workers: int, measured: Any
+) -> list[_Demand]:
+    """Draw the jobs' demands: workers from `WORKERS` up to the most, all one if that is 0."""
+    groups = {"": (1.0, 5.0, 1.0)} if mix == "even" else GPU_HOURS
+    names = list(groups)
+    weights = np.array([1.0 if mix == "uniform" else weight for _, _, weight in groups.values()])
+    workers = np.array([count for count in WORKERS if count <= most_workers])
+    chances = np.array([WORKERS[count] for count in workers.tolist()])
+    demands = []
+    for _ in range(jobs):
+        group = names[int(rng.choice(len(names), p=weights / weights.sum()))]
+        low, high, _ = groups[group]
+        gpu_hours = float(rng.uniform(low, high))
+        count = int(rng.choice(workers, p=chances / chances.sum())) if most_workers else 1
+        demands.append(_Demand(gpu_hours, count, _rates(rng, group, measured)))
+    return demands
 
 
 def _machines(gpus: int, per_machine: int) -> list[dict[str, Any]]:
@@ -219,5 +234,4 @@ def examples() -> list[Instance]:
             for job, worth in (("J1", 1), ("J2", 8))
         ],
     }  # fmt: skip
-    envelope = {"dlsched": 1, "problem": "utility"}
-    return [Instance.parse(envelope | data, "the generator") for data in (section, theorem)]
+    return [Instance.parse({**HEAD, **data}, "the generator") for data in (section, theorem)]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.instances.generate import KINDS, MODELS
+from dlsched.problems.utility.instances.generate import HEAD, KINDS, MODELS
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, uniform
 from dlsched.schema import Id, Number
@@ -157,17 +157,10 @@ def horizon(
 
 
 def _parsed(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> Instance:
-    data = {
-        "dlsched": 1,
-        "problem": "utility",
-        "name": "unnamed",
-        "slots": slots,
-        "slot_seconds": slot_seconds,
-        "utility": {"kind": kind},
-        "machines": machines,
-        "jobs": jobs,
-    }
-    return Instance.parse(data, "the cluster's state")
+    time = {"slots": slots, "slot_seconds": slot_seconds, "utility": {"kind": kind}}
+    return Instance.parse(
+        {**HEAD, **time, "machines": machines, "jobs": jobs}, "the cluster's state"
+    )
 
 
 def _types(servers: Sequence[Server]) -> dict[Id, str]:
