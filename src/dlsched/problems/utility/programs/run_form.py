@@ -8,7 +8,7 @@ costs before it is used, and replaced by one rounded up if it does not hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -47,40 +47,47 @@ def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
     column = {run: first + c for c, run in enumerate(runs_of(found))}
     for j, row in enumerate(found.worth):
         if row:
-            yield from _rows_of_job(found, j, column)
+            yield from _work_rows(found, j, column)
+            yield from _cost_rows(found, j, column)
     yield from _capacity(found, column)
 
 
-def _rows_of_job(found: Finishes, j: int, column: dict[JobAtSpeed, int]) -> Iterator[Row]:
-    """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
-    job = found.instance.jobs[j]
-    speeds = found.instance.speeds[j]
-    slots = range(job.arrival - 1, max(found.worth[j]) + 1)
+def _work_rows(found: Finishes, j: int, column: Mapping[JobAtSpeed, int]) -> Iterator[Row]:
+    """Yield that a job runs until it finishes, in the slot of its finish, and does its work.
+
+    By slot t: at most one run if it finishes in t or later, at least one if it finishes in t, and
+    the units done by t are those needed if it finishes by t.
+    """
+    first, last = found.instance.jobs[j].arrival - 1, max(found.worth[j])
     gains, need = units_of(found, j)
     done: dict[int, int] = {}
 
-    def ends(value: int, low: int, high: int) -> dict[int, int]:
+    def finished(value: int, low: int, high: int) -> dict[int, int]:
         """Return the cells of a number times the finishes from a slot to another."""
         return found.by_column({(j, f): value for f in found.worth[j] if low <= f <= high})
 
-    for t in slots:
+    for t in range(first, last + 1):
         poll()
-        runs = [column[JobAtSpeed(j, t, v)] for v in range(len(speeds))]
+        runs = [column[JobAtSpeed(j, t, v)] for v in range(len(gains))]
         done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
-        ones = dict.fromkeys(runs, 1)
-        yield Row(ones | ends(-1, t, slots[-1]), None, 0)
+        yield Row(dict.fromkeys(runs, 1) | finished(-1, t, last), None, 0)
         if t in found.worth[j]:
-            yield Row(ones | ends(-1, t, t), 0, None)
-            yield Row(done | ends(-need, 0, t), 0, None)
+            yield Row(dict.fromkeys(runs, 1) | finished(-1, t, t), 0, None)
+            yield Row(done | finished(-need, 0, t), 0, None)
+
+
+def _cost_rows(found: Finishes, j: int, column: Mapping[JobAtSpeed, int]) -> Iterator[Row]:
+    """Yield for each vector of prices that a job's runs cost what its work costs at least."""
+    job = found.instance.jobs[j]
+    free = [0] * found.instance.slots
     for priced in found.priced:
         cells = found.by_column({(j, f): priced.least[j][f] for f in found.worth[j]})
-        free = [0] * found.instance.slots
-        for v, speed in enumerate(speeds):
-            of_types = [priced.prices.get(kind, free) for kind in speed.types]
-            for t in slots:
-                price = min(prices[t] for prices in of_types)
-                if price:
-                    cells[column[JobAtSpeed(j, t, v)]] = -job.workers * price
+        for v, speed in enumerate(found.instance.speeds[j]):
+            prices = [priced.prices.get(kind, free) for kind in speed.types]
+            cheapest = [min(row) for row in zip(*prices, strict=True)]
+            for t in range(job.arrival - 1, max(found.worth[j]) + 1):
+                if cheapest[t]:
+                    cells[column[JobAtSpeed(j, t, v)]] = -job.workers * cheapest[t]
         if cells:
             yield priced_row(cells, 0)
 
@@ -100,7 +107,7 @@ def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
     return [math.ceil(gain / iterations * most) for gain in gains], most
 
 
-def _capacity(found: Finishes, column: dict[JobAtSpeed, int]) -> Iterator[Row]:
+def _capacity(found: Finishes, column: Mapping[JobAtSpeed, int]) -> Iterator[Row]:
     """Yield Hall's condition in every slot, for every union of sets of types that a speed may use.
 
     Gangs that can use only the types of a set have no more GPUs than these.
