@@ -62,7 +62,9 @@ def states(made: Instance) -> int:
     for j in queue:
         before, reached = reached, set()
         for used in before:
-            taken = hadar.allocation(worth[j], prices, j, used)
+            left = [pool.gpus - n for pool, n in zip(hadar.pools, used, strict=True)]
+            price = [float(row[n]) for row, n in zip(prices.table, used, strict=True)]
+            taken, _ = hadar.best(worth[j], j, hadar.cheapest(price, left), price, left)
             if taken is not None:
                 reached |= {used, tuple(n + taken.get(p, 0) for p, n in enumerate(used))}
                 if total + len(reached) > MOST_STATES:

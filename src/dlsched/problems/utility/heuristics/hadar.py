@@ -148,12 +148,12 @@ class Hadar:
         """
         left = [pool.gpus for pool in self.pools]
         price = [float(row[0]) for row in prices.table]
-        cheapest = self._cheapest(price, left)
+        cheapest = self.cheapest(price, left)
         taken: dict[int, dict[int, int]] = {}
         for j in order:
             if not cheapest:
                 break
-            chosen, fits = self._best(utilities[j], j, cheapest, price, left)
+            chosen, fits = self.best(utilities[j], j, cheapest, price, left)
             if not fits and stop:
                 break
             if chosen is not None:
@@ -161,18 +161,10 @@ class Hadar:
                 for p, count in chosen.items():
                     left[p] -= count
                     price[p] = float(prices.table[p][self.pools[p].gpus - left[p]])
-                cheapest = self._cheapest(price, left)
+                cheapest = self.cheapest(price, left)
         return {j: on_machines(self.pools, row) for j, row in taken.items()}
 
-    def allocation(
-        self, utilities: Sequence[float], prices: HadarPrices, job: int, used: Sequence[int]
-    ) -> dict[int, int] | None:
-        """Return a job's GPUs by pool of the best payoff, with others in use; None without one."""
-        left = [pool.gpus - n for pool, n in zip(self.pools, used, strict=True)]
-        price = [float(row[n]) for row, n in zip(prices.table, used, strict=True)]
-        return self._best(utilities, job, self._cheapest(price, left), price, left)[0]
-
-    def _best(
+    def best(
         self,
         utilities: Sequence[float],
         job: int,
@@ -191,7 +183,7 @@ class Hadar:
                 best, chosen = utility - cost, gpus
         return chosen, fits
 
-    def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
+    def cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
         """Return the pools with free GPUs, cheapest first, ties by the most free GPUs."""
         return sorted((p for p, n in enumerate(left) if n), key=lambda p: (price[p], -left[p], p))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -63,30 +64,38 @@ def gpus_by_type(instance: Instance, running: Sequence[RunningGang]) -> dict[int
         most_free_first = sorted(types[j], key=lambda k: (-free[k], k))
         given[j] = take(free, most_free_first, workers)
         if sum(given[j].values()) < workers:
-            return _by_flow(instance, types)
+            return by_flow(instance, [(i, t, instance.jobs[i].workers) for i, t in types.items()])
     return {j: given[j] for j in types}
 
 
-def _by_flow(instance: Instance, types: Mapping[int, frozenset[str]]) -> dict[int, GpusByType]:
-    """Return the same by a flow from a source through jobs and types to a sink."""
+def by_flow(
+    instance: Instance, needs: Sequence[tuple[int, frozenset[str], int]]
+) -> dict[int, GpusByType]:
+    """Return the GPUs of each type that jobs get, by a flow from them through types to a sink.
+
+    Parameters
+    ----------
+    needs
+        Jobs, the types that they can use, and how many GPUs of these they need; a job may have
+        several needs.
+    """
     from scipy import sparse
     from scipy.sparse.csgraph import maximum_flow
 
     supply = instance.supply
-    source = len(types)
+    source = len(needs)
     first_type = source + 1
     sink = first_type + len(supply)
     capacity = np.zeros((sink + 1, sink + 1), dtype=np.int32)
     capacity[first_type:sink, sink] = list(supply.values())
-    for row, (j, usable) in enumerate(types.items()):
-        workers = instance.jobs[j].workers
-        capacity[source, row] = workers
-        capacity[row, first_type:sink] = [workers * (kind in usable) for kind in supply]
+    for row, (_, usable, count) in enumerate(needs):
+        capacity[source, row] = count
+        capacity[row, first_type:sink] = [count * (kind in usable) for kind in supply]
     flow = maximum_flow(sparse.csr_array(capacity), source, sink).flow.toarray()
-    return {
-        j: {kind: int(gpus) for kind, gpus in zip(supply, row, strict=True) if gpus}
-        for j, row in zip(types, flow[:source, first_type:sink], strict=True)
-    }
+    given: dict[int, Counter[str]] = {j: Counter() for j, _, _ in needs}
+    for (j, _, _), row in zip(needs, flow[:source, first_type:sink].tolist(), strict=True):
+        given[j] += Counter(dict(zip(supply, row, strict=True)))
+    return {j: dict(counts) for j, counts in given.items()}
 
 
 def take(free: GpusByType, kinds: Sequence[str], need: int) -> GpusByType:

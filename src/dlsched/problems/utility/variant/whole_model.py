@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dlsched.problems.utility.definition.check import progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.model import assign, copies_of, gains_of, read, work_units
-from dlsched.problems.utility.structures.machines import RunningGang
+from dlsched.problems.utility.structures.machines import RunningGang, by_flow
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -91,23 +89,12 @@ def read_complete(instance: Instance, m: Any) -> Solution:
 
 
 def _counts(instance: Instance, gangs: Sequence[RunningGang]) -> dict[int, dict[str, int]]:
-    """Return the GPUs of each type that every gang of a slot gets: a matching."""
-    from scipy import sparse
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    gpus = [kind for kind, count in instance.supply.items() for _ in range(count)]
-    wanted: list[tuple[int, frozenset[str]]] = []
+    """Return the GPUs of each type that every gang of a slot gets, one of just its speed."""
+    needs = []
     for j, v in gangs:
         usable, exact = _types(instance, j, v)
-        wanted += [(j, exact), *[(j, usable)] * (instance.jobs[j].workers - 1)]
-    may = np.array([[kind in types for kind in gpus] for _, types in wanted], dtype=bool)
-    matched = maximum_bipartite_matching(sparse.csr_array(may), perm_type="column")
-    counts: dict[int, dict[str, int]] = {}
-    for (j, _), gpu in zip(wanted, matched.tolist(), strict=True):
-        row = counts.setdefault(j, {})
-        if gpu >= 0:
-            row[gpus[gpu]] = row.get(gpus[gpu], 0) + 1
-    return counts
+        needs += [(j, exact, 1), (j, usable, instance.jobs[j].workers - 1)]
+    return by_flow(instance, needs)
 
 
 def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
