@@ -84,9 +84,9 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     Exact because any prices give a valid bound, which one pricing pass re-checks
     (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, an integer
     program over what these prices leave (`restrict`) decides small instances, and the gap of others
-    is certified. The incumbent comes from insertion with its searches, and from the integer master
-    over the columns found. Gains of work are rounded up for the bound, and down for schedules,
-    where its stages are too many.
+    is certified. The incumbent comes from insertion with its searches, and from insertion at these
+    prices. Gains of work are rounded up for the bound, and down for schedules, where its stages are
+    too many.
     """
     return solve_barred(instance, run, None)
 

@@ -34,7 +34,6 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
-from dlsched.solvers import highs
 from dlsched.solvers.incumbent import Incumbent
 
 CLOSE = 1e-9
@@ -167,7 +166,7 @@ class ScheduleSearch:
         except Stopped:
             pass  # the bound found so far is kept
 
-    def update_bound(self, prices: Vector, priced: PricedSchedules) -> bool:
+    def update_bound(self, prices: Vector, priced: PricedSchedules) -> None:
         """Keep the bound of these prices, computed by a pricing pass, if it is better."""
         bound = self.dual.bound(prices, priced)
         if self.granularity:
@@ -177,8 +176,6 @@ class ScheduleSearch:
             self.prices = prices
             self.incumbent.bound = self.gangs.unscaled(self.scaled(bound))
             self.incumbent.record()
-            return True
-        return False
 
     def bound_without_prices(self) -> None:
         """Update the bound with that of prices 0: every job as if it were alone. Takes no time."""
@@ -208,68 +205,45 @@ class ScheduleSearch:
         return schedule
 
     def schedule_of(self, solution: Solution) -> Insertion:
-        """Return the schedule of a solution, whose rows become columns."""
+        """Return the schedule of a solution."""
         schedule = Insertion(self.gangs, levels_of(self.instance, solution))
-        self.columns.add(schedule.levels)
         self.given[schedule.levels.tobytes()] = solution
         return schedule
 
-    def propose(self, schedule: Insertion) -> bool:
+    def propose(self, schedule: Insertion) -> None:
         """Add a schedule's rows as columns; make it the incumbent if it is better."""
         self.columns.add(schedule.levels)
-        return self.incumbent.offer(schedule)
+        self.incumbent.offer(schedule)
 
     def search(self) -> None:
-        """Improve the incumbent by neighbourhoods, and by the integer master over the columns.
-
-        The master is solved after 1, 2, 4, ... rounds without a better incumbent: it takes longer
-        than a neighbourhood search and seldom finds more.
-        """
+        """Improve the incumbent by neighbourhoods, after rounds without gain from another one."""
         if len(self.best.worth) < TUNABLES.fewest_jobs:
             return
-        limit = self.run.time_limit
+        to_the_limit = self.run.time_limit is not None and not self.fits_milp
         idle = 0
-        while not (self.closed or self.run.stop_reason()):
+        while to_the_limit or idle < TUNABLES.patience:
+            if self.closed or self.run.stop_reason():
+                return
             before = self.value
             rounds = (1 + idle) * TUNABLES.rounds
-            if idle:  # the last round found nothing better: start from another schedule
-                other = Insertion(self.gangs)
-                order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
-                part = self.run.nested(TUNABLES.other_share * self.run.remaining())
-                part.rng = self.run.rng  # other neighbourhoods than before
-                other.search(part, order, rounds)
-                self.propose(other)
-            if limit is None or self.fits_milp:
-                self.best.improve(self.run, rounds)
-            else:
+            if idle:
+                self.incumbent.offer(self.another(rounds))
+            if to_the_limit:
                 seconds = TUNABLES.improving_share * self.run.remaining()
                 self.best.improve(self.run.nested(seconds), 10**9)
-            self.propose(self.best)  # improved in place
+            else:
+                self.best.improve(self.run, rounds)
+            self.incumbent.offer(self.best)  # improved in place
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
-            if idle >= TUNABLES.patience and (limit is None or self.fits_milp):
-                return
-            few = len(self.columns.jobs) <= TUNABLES.most_columns
-            if few and idle.bit_count() == 1 and not (self.closed or self.run.stop_reason()):
-                seconds = TUNABLES.master_share * limit if limit else TUNABLES.master_seconds
-                part = self.run.nested(seconds)
-                idle = 0 if self.solve_integer_master(part) else idle
 
-    def solve_integer_master(self, run: Run) -> bool:
-        """Solve the integer master over the columns known; return whether it found a better one."""
-        jobs = self.columns.jobs
-        rows = self.columns.rows
-        chosen = [(self.best.levels[j] == row).all() for j, row in zip(jobs, rows, strict=True)]
-        form = self.columns.integer_master()
-        start = np.array(chosen, dtype=float)
-        outcome = highs.solve(form, 0, run, start=start, quiet=True)
-        if outcome.values is None:
-            return False
-        levels = np.full_like(self.best.levels, -1)
-        for i in np.flatnonzero(outcome.values > 0.5).tolist():
-            levels[jobs[i]] = rows[i]
-        schedule = Insertion(self.gangs, levels)
-        schedule.fill(schedule.left_out())
-        return self.propose(schedule)
+    def another(self, rounds: int) -> Insertion:
+        """Insert the jobs in a random order, and search from there."""
+        schedule = Insertion(self.gangs)
+        order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
+        part = self.run.nested(TUNABLES.other_share * self.run.remaining())
+        part.rng = self.run.rng  # other neighbourhoods than before
+        schedule.search(part, order, rounds)
+        return schedule
 
     def claim(self) -> Claim:
         """Return the incumbent, the bound, and whether the two meet."""

@@ -15,7 +15,6 @@ from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Ve
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.incremental import IncrementalProgram
-from dlsched.solvers.standard_form import StandardForm
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -80,13 +79,6 @@ class Columns:
             np.append(np.full(len(capacity), -np.inf), least),
             np.append(capacity, np.ones(len(inst.jobs))),
         )
-
-    def integer_master(self) -> StandardForm:
-        """Return the integer program over the columns."""
-        cuts = np.arange(self.gangs.instance.slots + 1)
-        A, utilities = self.matrix(cuts)
-        lower, upper = self.limits(cuts)
-        return StandardForm.of(A, lower, upper, np.ones(len(utilities)), utilities, sense="max")
 
 
 class ScheduleMaster:

@@ -47,12 +47,6 @@ class Tunables:
     """The most time of a search from another schedule, as a share of what is left."""
     improving_share: float = 0.6
     """The most time of a search from the incumbent, likewise."""
-    most_columns: int = 20_000
-    """With more columns the integer master is not solved."""
-    master_share: float = 0.05
-    """The most time of an integer master, as a share of the limit."""
-    master_seconds: float = 20.0
-    """The same in a run without a limit."""
 
 
 TUNABLES = Tunables()
