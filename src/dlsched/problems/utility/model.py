@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.definition.check import completions
+from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
-from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
+from dlsched.problems.utility.structures.gangs import Gangs, Stop, require
 from dlsched.problems.utility.structures.machines import Divide, solution_of
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
@@ -113,15 +113,11 @@ def whole(instance: Instance) -> Restriction:
             f"{TUNABLES.most_variables}; use dantzig_wolfe"
         )
     runs = {j: {(t, v) for t in slots[j] for v in range(len(gains[j]))} for j in slots}
-    return Restriction(runs, ends_of(instance), set(slots) if instance.must_finish else set())
-
-
-def ends_of(instance: Instance) -> dict[str, range]:
-    """Return the slots in which each job may finish."""
-    return {
-        job.id: range(job.arrival + fewest - 1, instance.slots + 1) if fewest else range(0)
+    ends = {
+        job.id: slots[job.id][fewest - 1 :] if fewest else range(0)
         for job, fewest in zip(instance.jobs, instance.fewest, strict=True)
     }
+    return Restriction(runs, ends, set(slots) if instance.must_finish else set())
 
 
 class _Rows:
@@ -394,16 +390,15 @@ def _read_copies(instance: Instance, m: Any) -> Solution:
     return Solution(schedule=rows)
 
 
-def copies_of(instance: Instance, job: Job, held: Held) -> list[int]:
-    """Return the numbers of the copies of a forking job that run in a slot."""
-    spots = places(instance, job)
-    return [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
-
-
-def assign(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set every variable to its value in a solution; unfinished jobs do not run.
+def assign(instance: Instance, m: Any, solution: Solution, unfinished: bool = False) -> None:
+    """Set every variable to its value in a solution.
 
     Where the model is restricted, a run at a speed that it has not is one at the next slower one.
+
+    Parameters
+    ----------
+    unfinished
+        Whether jobs run that do not finish.
     """
     import pyomo.core as pyo
 
@@ -411,20 +406,23 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     for var in (m.z, m.done, m.work):
         for key in var:
             var[key].set_value(0, skip_validation=True)
-    levels = None if instance.forking else levels_of(instance, solution)
     for j, job in enumerate(instance.jobs):
-        if job.id not in done:
-            continue
-        for f in range(job.arrival + done[job.id] - 1, instance.slots + 1):
-            if (job.id, f) in m.done:
+        for f in range(job.arrival + done.get(job.id, instance.slots) - 1, instance.slots + 1):
+            if (job.id, f) in m.done and job.id in done:
                 m.done[job.id, f].set_value(1, skip_validation=True)
-        for held in solution.schedule[job.id]:
-            if levels is None:
-                runs = copies_of(instance, job, held)
-            else:
-                slower = range(int(levels[j, held.slot - 1]), len(instance.speeds[j]))
-                runs = [v for v in slower if (job.id, held.slot, v) in m.z][:1]
-            for v in runs:
+        for held in solution.schedule.get(job.id, ()) if unfinished or job.id in done else ():
+            for v in _runs(instance, m, j, held):
                 m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
     for key in m.BLOCKS:  # in the order of slots: each sums up those before
         m.work[key].set_value(abs(pyo.value(m.block[key].body)), skip_validation=True)
+
+
+def _runs(instance: Instance, m: Any, j: int, held: Held) -> list[int]:
+    """Return the speeds at which a job runs in a slot, or the numbers of its copies."""
+    job = instance.jobs[j]
+    if instance.forking:
+        spots = places(instance, job)
+        return [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
+    gains = [speed.gain for speed in instance.speeds[j]]
+    slower = range(gains.index(progress(instance, job, held)), len(gains))
+    return [v for v in slower if (job.id, held.slot, v) in m.z][:1]

@@ -38,9 +38,7 @@ def instances(
     powers = st.sampled_from([-9, -6, -3, 0, 0, 3, 6, 9]) if scales else st.just(0)
     rate_power, seconds_power, table_power = (draw(powers) for _ in range(3))
     seconds_power = min(seconds_power, 13 - rate_power)  # iterations are at most 1e15
-    job = _jobs(slots, kinds, rate_power, seconds_power)
-    if worth == "table":
-        job = st.builds(lambda row, table: row | table, job, _tables(slots, table_power))
+    job = _jobs(slots, kinds, rate_power, seconds_power, table_power if worth == "table" else None)
     jobs = draw(st.lists(job, max_size=max_jobs))
     return Instance(
         name="drawn",
@@ -70,28 +68,23 @@ def _machines(draw: st.DrawFn, kinds: list[str]) -> list[dict[str, Any]]:
 
 
 def _jobs(
-    slots: int, kinds: list[str], rate_power: int, seconds_power: int
+    slots: int, kinds: list[str], rate_power: int, seconds_power: int, table_power: int | None
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Return jobs without an id, most of which take a few slots whatever the powers of ten."""
     works = st.sampled_from(["1", "2", "3", "4.66", "6", "7.9", "12"])
     rates = st.sampled_from(["0", "0.5", "1", "2", "2.33", "7"])
     rate = rates.map(lambda x: float(f"{x}e{rate_power}"))
-    return st.fixed_dictionaries(
-        {
-            "arrival": st.integers(1, slots),
-            "workers": st.integers(1, 3),
-            "iterations": works.map(lambda x: float(f"{x}e{rate_power + seconds_power}")),
-            "rates": st.fixed_dictionaries(dict.fromkeys(kinds, rate)),
-        }
-    )
-
-
-def _tables(slots: int, power: int) -> st.SearchStrategy[dict[str, Any]]:
-    """Return utilities by completion time that never increase."""
-    tables = st.lists(st.integers(0, 9), min_size=slots, max_size=slots)
-    return tables.map(
-        lambda table: {"utilities": [float(f"{u}e{power}") for u in sorted(table, reverse=True)]}
-    )
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "arrival": st.integers(1, slots),
+        "workers": st.integers(1, 3),
+        "iterations": works.map(lambda x: float(f"{x}e{rate_power + seconds_power}")),
+        "rates": st.fixed_dictionaries(dict.fromkeys(kinds, rate)),
+    }
+    if table_power is not None:
+        worths = st.lists(st.integers(0, 9), min_size=slots, max_size=slots)
+        falling = worths.map(lambda row: sorted(row, reverse=True))
+        fields["utilities"] = falling.map(lambda row: [float(f"{u}e{table_power}") for u in row])
+    return st.fixed_dictionaries(fields)
 
 
 def infeasible() -> list[Instance]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.model import Restriction, ends_of
+from dlsched.problems.utility.model import Restriction, whole
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
@@ -63,11 +63,10 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restri
 
 def allowed_part(instance: Instance, barred: Barred) -> Restriction:
     """Return the part of what a rule allows; see `Gangs.barred`."""
-    runs = {}
-    for j, job in enumerate(instance.jobs):
-        allowed = np.argwhere(~barred[j, :, : len(instance.speeds[j])]).tolist()
-        runs[job.id] = {(t + 1, v) for t, v in allowed if t + 1 >= job.arrival}
-    return Restriction(runs, ends_of(instance), set(runs) if instance.must_finish else set())
+    part = whole(instance)
+    for job, row in zip(instance.jobs, barred, strict=True):
+        part.runs[job.id].difference_update((t + 1, v) for t, v in np.argwhere(row).tolist())
+    return part
 
 
 def _last(row: NDArray[np.int8] | Indices) -> int:

@@ -88,7 +88,6 @@ def stages(
     slots: int,
     up: bool,
     most: int,
-    most_stages: int = TUNABLES.stages,
 ) -> After:
     """Return the stages of a job's work; exact, if they are not too many, otherwise rounded.
 
@@ -103,8 +102,6 @@ def stages(
         The most slots that can be used.
     most
         The most units, where these are rounded.
-    most_stages
-        With more exact stages, units are rounded.
     """
     whole = units(gains, iterations, slots, up, most)
     row = whole.gains
@@ -113,7 +110,7 @@ def stages(
         step = granularity(gains)
         need = int(-(-iterations // step))
         row = tuple(min(int(gain / step), need) for gain in gains)
-    after = exact_stages(row, need, slots, most_stages) if row[0] else None
+    after = exact_stages(row, need, slots, TUNABLES.stages) if row[0] else None
     if after is not None:
         return after
     left = np.arange(whole.need + 1)[:, None]

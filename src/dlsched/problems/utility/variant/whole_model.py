@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlsched.problems.utility.definition.check import progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.model import assign, copies_of, gains_of, read, work_units
+from dlsched.problems.utility.model import assign, gains_of, read, work_units
 from dlsched.problems.utility.structures.machines import RunningGang, by_flow
 
 
@@ -99,17 +98,4 @@ def _counts(instance: Instance, gangs: Sequence[RunningGang]) -> dict[int, dict[
 
 def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in a solution, unfinished jobs as they run."""
-    import pyomo.core as pyo
-
-    assign(instance, m, solution)
-    for j, job in enumerate(instance.jobs):
-        gains = [speed.gain for speed in instance.speeds[j]]
-        for held in solution.schedule.get(job.id, ()):
-            if instance.forking:
-                runs = copies_of(instance, job, held)
-            else:
-                runs = [gains.index(progress(instance, job, held))]
-            for v in runs:
-                m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
-    for key in m.BLOCKS:
-        m.work[key].set_value(abs(pyo.value(m.block[key].body)), skip_validation=True)
+    assign(instance, m, solution, unfinished=True)
