@@ -11,6 +11,7 @@ from dlsched.problems.utility.definition.schema import Held, Instance, Solution
 from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices, on_machines, pools_of
 from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
+from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
@@ -30,7 +31,7 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
         return Claim(solution=Solution(schedule={}))
     order.sort(key=lambda j: instance.jobs[j].arrival)
     offers = _Offers(instance, order)
-    work = gangs.rounded_down
+    work = Stages(instance, False, gangs.most_units)
     rows = {}
     for j in order:
         if run.stop_reason():
@@ -40,8 +41,7 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
         cost = np.stack([offers.take(j, v)[1] for v in range(count)], axis=1)
         payoff = best_schedule(
             np.ascontiguousarray(np.ldexp(cost, -gangs.exponent)),
-            np.array(work[j].gains),
-            work[j].need,
+            np.ascontiguousarray(work.of(j)[:, :count]),
             int(gangs.first[j]),
             gangs.worth[j],
             False,

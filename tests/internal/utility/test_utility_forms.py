@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
-from dlsched.problems.utility.programs import run_form
-from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
+from dlsched.problems.utility.programs import forms
+from dlsched.problems.utility.programs.finish_costs import NEVER, least_costs, suffices
 from dlsched.problems.utility.programs.finish_form import Finishes, IntegerPrices
-from dlsched.problems.utility.programs.forms import FORMS
-from dlsched.problems.utility.programs.run_form import runs_of
+from dlsched.problems.utility.programs.forms import FORMS, runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.bounds import Forms
@@ -52,7 +51,7 @@ def _parameters(instance: Instance, seed: int) -> dict[str, Any]:
 def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed: int) -> None:
     """The least cost of a job's work by a slot is the least over all speeds in the slots so far."""
     prices = _prices(instance, seed, 50)
-    found, free = LeastCosts(instance).of(prices), [0] * instance.slots
+    found, free = least_costs(instance, prices), [0] * instance.slots
     for j, (row, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
         for f in range(instance.slots):
             slots = range(row.arrival - 1, f + 1)
@@ -80,20 +79,19 @@ def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
 def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) -> None:
     """Integers of `work` that do not hold are told from those that do, and none gets into a row."""
     rng = np.random.default_rng(seed)
-    costs = LeastCosts(instance)
     jobs = [j for j, fewest in enumerate(instance.fewest) if fewest]
     for j in jobs:
         gains, need = rng.integers(0, 5, len(instance.speeds[j])).tolist(), int(rng.integers(1, 9))
-        assert costs.suffices(j, gains, need) == _holds(instance, j, gains, need)
+        assert suffices(instance, j, gains, need) == _holds(instance, j, gains, need)
 
     def false(gains: Sequence[Fraction], *others: object, **more: object) -> Units:
         return Units((0,) * len(gains), 1, exact=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_form, "units", false)
+        patch.setattr(forms, "units", false)
         found = Finishes(instance, 0, Fraction(0))
         for j in jobs:
-            assert _holds(instance, j, *run_form.units_of(found, j))
+            assert _holds(instance, j, *forms.units_of(found, j))
 
 
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:
@@ -148,7 +146,7 @@ def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
 def test_a_proof_without_the_finish_of_an_optimum_is_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check derives the finishes itself, so a search that leaves out a good one is found out."""
+    """The check derives the finishes itself, so it notices one that a search has left out."""
     jobs = [job(utilities=[8, 0]), job(utilities=[5, 4])]
     made = instance(jobs, {"A": 1}, slots=2)
     held = [{"slot": t, "gpus": {"m": {"A": 1}}} for t in (1, 2)]

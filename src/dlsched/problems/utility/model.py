@@ -407,8 +407,9 @@ def assign(instance: Instance, m: Any, solution: Solution, unfinished: bool = Fa
         for key in var:
             var[key].set_value(0, skip_validation=True)
     for j, job in enumerate(instance.jobs):
-        for f in range(job.arrival + done.get(job.id, instance.slots) - 1, instance.slots + 1):
-            if (job.id, f) in m.done and job.id in done:
+        finish = job.arrival + done[job.id] - 1 if job.id in done else instance.slots + 1
+        for f in range(finish, instance.slots + 1):
+            if (job.id, f) in m.done:
                 m.done[job.id, f].set_value(1, skip_validation=True)
         for held in solution.schedule.get(job.id, ()) if unfinished or job.id in done else ():
             for v in _runs(instance, m, j, held):

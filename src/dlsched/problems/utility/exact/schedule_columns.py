@@ -17,11 +17,14 @@ from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.model import Restriction
-from dlsched.problems.utility.programs.column_generation import prices_of_periods, refinements
+from dlsched.problems.utility.programs.column_generation import (
+    TUNABLES,
+    Columns,
+    prices_of_periods,
+    refinements,
+)
 from dlsched.problems.utility.programs.lagrangian import Dual, PricedSchedules
-from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
-from dlsched.problems.utility.programs.tunables import TUNABLES
 from dlsched.problems.utility.structures.gangs import (
     Barred,
     Gangs,
@@ -192,9 +195,7 @@ class ScheduleSearch:
             schedule.fill(self.gangs.by_density)
             return schedule
         order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
-        schedule.fill(order, self.dual.by_mask(prices))
-        missing = set(schedule.left_out())
-        schedule.fill([j for j in order if j in missing])
+        schedule.fill_at(self.dual.by_mask(prices), self.dual.rounded_down, order)
         return schedule
 
     def searched(self, rounds: int) -> Insertion:

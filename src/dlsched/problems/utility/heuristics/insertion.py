@@ -10,6 +10,7 @@ import numpy as np
 from dlsched.problems.utility.kernels import insertion as kernel
 from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
+from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.run import Run
 
 _TIE = 1e-12
@@ -83,17 +84,11 @@ class Insertion:
         """Return the jobs without a schedule. (A scheduled one may have utility 0.)"""
         return [j for j, row in enumerate(self.levels) if row.max(initial=-1) < 0]
 
-    def insert(self, job: int, price: Vector) -> bool:
-        """Insert a job at the largest utility minus cost; return whether it finishes.
-
-        Parameters
-        ----------
-        price
-            Slots x masks: the price of a GPU.
-        """
+    def insert(self, job: int, price: Vector, work: Stages) -> None:
+        """Insert a job at the largest utility minus cost, if it can finish; see `fill_at`."""
         masks = self.gangs.mask_of_speed[job, : self.gangs.number_of_speeds[job]]
         if not len(masks):
-            return False
+            return
         worth = self.gangs.worth[job]
         workers = int(self.gangs.workers[job])
         largest = np.where(
@@ -104,31 +99,38 @@ class Insertion:
         cost[largest < workers] = np.inf
         if len(self.gangs.barred):
             cost[self.gangs.barred[job, :, : len(masks)]] = np.inf
-        work = self.gangs.rounded_down[job]
-        row = np.empty(len(largest), dtype=np.int8)
-        first = int(self.gangs.first[job])
-        value = best_schedule(cost, np.array(work.gains), work.need, first, worth, True, row)
-        if value == -np.inf:
-            return False
+        row = np.full(len(largest), -1, dtype=np.int8)
+        after = work.of(job)[:, : len(masks)].copy()
+        best_schedule(cost, after, int(self.gangs.first[job]), worth, True, row)
         self.put(job, row)
-        return True
 
-    def fill(self, order: Iterable[int], price: Vector | None = None) -> None:
-        """Insert jobs in turn, where they fit.
+    def fill(self, order: Iterable[int]) -> None:
+        """Insert jobs in turn, where they fit, each at its earliest finish.
 
-        Without prices each job is inserted at its earliest finish. That takes so little time that
-        no limit stops it: with any limit the schedule is one of a heuristic.
+        It takes so little time that no limit stops it: with any limit the schedule is one of a
+        heuristic.
         """
-        if price is None:
-            plan = self.plan()
-            demands = kernel.Demands(*self.gangs.demands)
-            kernel.insert_in_turn(demands, plan, np.array([*order], dtype=np.int64))
-            self.reset(np.asarray(plan.levels))
-            return
+        plan = self.plan()
+        demands = kernel.Demands(*self.gangs.demands)
+        kernel.insert_in_turn(demands, plan, np.array([*order], dtype=np.int64))
+        self.reset(np.asarray(plan.levels))
+
+    def fill_at(self, price: Vector, work: Stages, order: Sequence[int]) -> None:
+        """Insert jobs in turn, each at its largest utility minus cost; then the others that fit.
+
+        Parameters
+        ----------
+        price
+            Slots x masks: the price of a GPU.
+        work
+            The jobs' work, with gains rounded down.
+        """
         for job in order:
             if self.gangs.stop():
                 return
-            self.insert(job, price)
+            self.insert(job, price, work)
+        missing = set(self.left_out())
+        self.fill(j for j in order if j in missing)
 
     def search(self, run: Run, order: Sequence[int], rounds: int) -> None:
         """Insert all jobs in turn, into an empty schedule; anneal over orders and schedules.

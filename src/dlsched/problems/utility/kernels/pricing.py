@@ -85,33 +85,22 @@ def price_all(
             values[j] = _by_stages(cost, least, choice, after, speeds, first, worth, must, rows[j])
 
 
-def best_schedule(cost, gain, need: int, first: int, worth, must: bool, row) -> float:
-    """Find the schedule of the largest utility minus cost, of one job; see `price_all`.
+def best_schedule(cost, after, first: int, worth, must: bool, row) -> float:
+    """Write the schedule of the largest utility minus cost, of one job; return its value.
 
     Parameters
     ----------
     cost
         Slots x speeds.
-    gain
-        Work of each speed, in units, in a slot; fastest first.
-    need
-        Units to be done.
-    first
-        Index of the first slot.
-    worth
-        The utility by finish slot.
-    row
-        By slot. Written: the speeds of the schedule, -1 where it does not run.
-
-    Returns
-    -------
-    float
-        The value, minus infinity if the job must finish and cannot.
+    after, first, worth
+        As of `Jobs`.
+    must, row
+        As of `price_all`, the row of the job.
     """
-    speeds = np.arange(cost.shape[1])[None, :]
-    after = np.maximum(0, np.arange(need + 1)[:, None] - gain[: cost.shape[1]]).astype(np.int32)
-    begin, end, count, start, workers = np.array([0, need + 1, cost.shape[1], first, 1])[:, None]
-    jobs = Jobs(speeds, after, begin, end, count, start, workers, worth[None, :])
+    stages, speeds = after.shape
+    begin, end, count, start, workers = np.array([0, stages, speeds, first, 1])[:, None]
+    masks = np.arange(speeds)[None, :]
+    jobs = Jobs(masks, after, begin, end, count, start, workers, worth[None, :])
     value = np.empty(1)
     price_all(cost, jobs, must, value, row[None, :])
     return value.item()

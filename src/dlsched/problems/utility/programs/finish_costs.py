@@ -49,97 +49,86 @@ class Rounding:
 ROUNDING = Rounding()
 
 
-class LeastCosts:
-    """The jobs of an instance of gangs, by the amounts of their work that may be left."""
+def least_costs(instance: Instance, prices: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
+    """Return jobs x slots: the least cost of a job's work from its arrival to the slot's end.
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    It is `NEVER` where the work cannot be done. Where gains are rounded up, work is done sooner
+    than it is, so the cost is no more than that of any slots in which the job is completed.
 
-    def of(self, prices: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
-        """Return jobs x slots: the least cost of a job's work from its arrival to the slot's end.
+    Parameters
+    ----------
+    prices
+        For each GPU type the price of a GPU in every slot, an integer from 0; a type left out costs
+        nothing.
 
-        It is `NEVER` where the work cannot be done. Where gains are rounded up, work is done sooner
-        than it is, so the cost is no more than that of any slots in which the job is completed.
+    Raises
+    ------
+    ValueError
+        If they are not that, or too high for integers of 64 bits.
+    """
+    slots, supply = instance.slots, instance.supply
+    for kind, row in prices.items():
+        if kind not in supply or len(row) != slots or min(row) < 0:
+            raise ValueError(f"prices of {kind} must be {slots} integers from 0")
+    most = max((job.workers for job in instance.jobs), default=1)
+    if most * sum(max(row) for row in prices.values()) * slots >= _HIGHEST:
+        raise ValueError("prices are too high")
+    table = {kind: np.array(prices.get(kind, [0] * slots), dtype=np.int64) for kind in supply}
+    least = np.full((len(instance.jobs), slots), NEVER, dtype=np.int64)
+    for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
+        poll()
+        if instance.fewest[j]:
+            cheapest = [np.min([table[kind] for kind in s.types], axis=0) for s in speeds]
+            first = job.arrival - 1
+            costs = job.workers * np.column_stack(cheapest)[first:]
+            least[j, first:] = _by_slot(instance, j, costs)
+    return least
 
-        Parameters
-        ----------
-        prices
-            For each GPU type the price of a GPU in every slot, an integer from 0; a type left out
-            costs nothing.
 
-        Raises
-        ------
-        ValueError
-            If they are not that, or too high for integers of 64 bits.
-        """
-        inst = self.instance
-        for kind, row in prices.items():
-            if kind not in inst.supply or len(row) != inst.slots or min(row) < 0:
-                raise ValueError(f"prices of {kind} must be {inst.slots} integers from 0")
-        most = max((job.workers for job in inst.jobs), default=1)
-        if most * sum(max(row) for row in prices.values()) * inst.slots >= _HIGHEST:
-            raise ValueError("prices are too high")
-        free = [0] * inst.slots
-        table = {kind: np.array(prices.get(kind, free), dtype=np.int64) for kind in inst.supply}
-        least = np.full((len(inst.jobs), inst.slots), NEVER, dtype=np.int64)
-        for j, (job, speeds) in enumerate(zip(inst.jobs, inst.speeds, strict=True)):
-            poll()
-            if inst.fewest[j]:
-                cheapest = [np.min([table[k] for k in s.types], axis=0) for s in speeds]
-                first = job.arrival - 1
-                costs = job.workers * np.column_stack(cheapest)[first:]
-                least[j, first:] = self.by_slot(j, costs)
-        return least
+def suffices(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
+    """Whether all slots that complete a job also have gains, in other units, of the need.
 
-    def by_slot(self, job: int, costs: Costs) -> NDArray[np.int64]:
-        """Return the least cost of a job's work in the first slots, by their number.
+    Parameters
+    ----------
+    gains
+        Of a slot at each speed, integers from 0.
+    need
+        What the gains of the job's slots are said to add up to, at least.
+    """
+    job, speeds = instance.jobs[j], instance.speeds[j]
+    if all(g * job.iterations >= need * s.gain for g, s in zip(gains, speeds, strict=True)):
+        return True  # no gain is rounded down
+    costs = np.array([gains] * (instance.slots - job.arrival + 1), dtype=np.int64)
+    return bool(_by_slot(instance, j, costs)[-1] >= need)
 
-        Parameters
-        ----------
-        costs
-            Slots x speeds, integers from 0.
-        """
-        after = self._amounts(job)
-        least = np.full(len(after), NEVER, dtype=np.int64)
-        least[0] = 0
-        by_slot = np.empty(len(costs), dtype=np.int64)
-        for t, cost in enumerate(costs):
-            least = np.minimum(least, (least[after] + cost).min(axis=1))
-            by_slot[t] = least[-1]
-        return by_slot
 
-    def suffices(self, job: int, gains: Sequence[int], need: int) -> bool:
-        """Whether all slots that complete a job also have gains, in other units, of the need.
+def _by_slot(instance: Instance, j: int, costs: Costs) -> NDArray[np.int64]:
+    """Return the least cost of a job's work in the first slots, by their number.
 
-        Parameters
-        ----------
-        gains
-            Of a slot at each speed, integers from 0.
-        need
-            What the gains of the job's slots are said to add up to, at least.
-        """
-        inst = self.instance
-        iterations = inst.jobs[job].iterations
-        speeds = inst.speeds[job]
-        if all(g * iterations >= need * s.gain for g, s in zip(gains, speeds, strict=True)):
-            return True  # no gain is rounded down
-        slots = inst.slots - inst.jobs[job].arrival + 1
-        costs = np.array([gains] * slots, dtype=np.int64)
-        return bool(self.by_slot(job, costs)[-1] >= need)
-
-    def _amounts(self, job: int) -> NDArray[np.int64]:
-        """Return amounts x speeds: the amount left after a slot; 0 is none, the last one all."""
-        inst = self.instance
-        gains = [Fraction(speed.gain) for speed in inst.speeds[job]]
-        step = granularity(gains)
-        need = -(-inst.jobs[job].iterations // step)
-        row = tuple(min(int(gain / step), int(need)) for gain in gains)
-        return _amounts(row, int(need), inst.slots)
+    Parameters
+    ----------
+    costs
+        Slots x speeds, integers from 0.
+    """
+    gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
+    step = granularity(gains)
+    need = int(-(-instance.jobs[j].iterations // step))
+    after = _amounts(tuple(min(int(gain / step), need) for gain in gains), need, instance.slots)
+    least = np.full(len(after), NEVER, dtype=np.int64)
+    least[0] = 0
+    by_slot = np.empty(len(costs), dtype=np.int64)
+    for t, cost in enumerate(costs):
+        least = np.minimum(least, (least[after] + cost).min(axis=1))
+        by_slot[t] = least[-1]
+    return by_slot
 
 
 @lru_cache(maxsize=1024)
 def _amounts(gains: tuple[int, ...], need: int, slots: int) -> NDArray[np.int64]:
-    """Return the table of `LeastCosts._amounts` for work in whole numbers, rounded up if large."""
+    """Return amounts x speeds: the amount left after a slot; 0 is none, the last one all.
+
+    Work is in whole numbers, rounded up if they are too many.
+    """
     table = _table(gains, need)
     if table is None:
         fewest = -(-need // max(gains))

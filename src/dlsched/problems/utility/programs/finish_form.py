@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.programs.finish_costs import LeastCosts
+from dlsched.problems.utility.programs.finish_costs import least_costs
 from dlsched.proofs.forms.form import Goal, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
@@ -76,7 +76,6 @@ class Finishes:
         self.instance = instance
         self.unit = Fraction(2) ** exponent
         self.target = target
-        self.costs = LeastCosts(instance)
         self.worth: list[dict[int, Fraction]] = [{} for _ in instance.jobs]
         for row, job, fewest in zip(self.worth, instance.jobs, instance.fewest, strict=True):
             poll()
@@ -127,7 +126,7 @@ class Finishes:
             If they are no prices.
         """
         supply = self.instance.supply
-        least = self.costs.of(prices).tolist()
+        least = least_costs(self.instance, prices).tolist()
         return PricedWork(
             prices, sum(supply[kind] * sum(row) for kind, row in prices.items()), least
         )

@@ -45,7 +45,7 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restri
         runs = levels[j][:, None] == np.arange(len(masks))
         ends = runs.any(axis=1) & (np.arange(inst.slots) == _last(levels[j]))
         if inst.fewest[j]:
-            after = work.after[work.begin[j] : work.end[j], : len(masks)]
+            after = work.of(j)[:, : len(masks)]
             cost = gangs.workers[j] * by_mask[:, masks]
             if len(gangs.barred):
                 cost[gangs.barred[j, :, : len(masks)]] = np.inf

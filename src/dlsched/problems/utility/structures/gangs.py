@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.structures.work_units import (
-    TUNABLES,
-    Units,
-    exact_units,
-    rounded_down,
-)
+from dlsched.problems.utility.structures.work_units import TUNABLES, exact_units
 from dlsched.results.result import Termination
 
 Indices = NDArray[np.int64]
@@ -195,12 +190,6 @@ class Gangs:
         """The most units into which a job's work is divided, by the size of the instance."""
         runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
         return min(TUNABLES.units, max(TUNABLES.fewest_units, TUNABLES.pass_steps // runs))
-
-    @cached_property
-    def rounded_down(self) -> dict[int, Units]:
-        """The work of the jobs that can run, with gains rounded down."""
-        able = np.flatnonzero(self.number_of_speeds).tolist()
-        return {j: rounded_down(self.instance, j, self.most_units) for j in able}
 
     @cached_property
     def density(self) -> Vector:

@@ -146,3 +146,7 @@ class Stages:
                 size += len(after)
             self.begin[j], self.end[j] = known.get(key, (0, 1))
         self.after = np.concatenate(parts)
+
+    def of(self, job: int) -> After:
+        """Return the stages of a job."""
+        return self.after[self.begin[job] : self.end[job]]

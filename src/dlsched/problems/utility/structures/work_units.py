@@ -221,16 +221,10 @@ def exact_units(instance: Instance, j: int) -> Units:
 
     Unlike those of `units` they may be any number below `_EXACT_INTEGERS`.
     """
+    job = instance.jobs[j]
     gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
     step = granularity(gains)
-    need = int(-(-instance.jobs[j].iterations // step))
+    need = int(-(-job.iterations // step))
     if need <= _EXACT_INTEGERS:
         return Units(tuple(min(need, int(gain / step)) for gain in gains), need, exact=True)
-    return rounded_down(instance, j, TUNABLES.units)
-
-
-def rounded_down(instance: Instance, j: int, most: int) -> Units:
-    """Return a job's work with gains rounded down: what finishes by it finishes exactly."""
-    job, gains = instance.jobs[j], [Fraction(speed.gain) for speed in instance.speeds[j]]
-    slots = instance.slots - job.arrival + 1
-    return units(gains, Fraction(job.iterations), slots, False, most)
+    return units(gains, Fraction(job.iterations), instance.slots - job.arrival + 1, up=False)
