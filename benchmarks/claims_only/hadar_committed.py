@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
 from dlsched.problems.utility.heuristics.hadar_prices import HadarPrices, on_machines, pools_of
-from dlsched.problems.utility.kernels.pricing import best_schedule
+from dlsched.problems.utility.kernels.pricing import Jobs, price_all
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
 from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.results.result import Claim, Status
@@ -39,15 +39,14 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
         levels = np.full(instance.slots, -1, dtype=np.int8)
         count = len(instance.speeds[j])
         cost = np.stack([offers.take(j, v)[1] for v in range(count)], axis=1)
-        payoff = best_schedule(
-            np.ascontiguousarray(np.ldexp(cost, -gangs.exponent)),
-            np.ascontiguousarray(work.of(j)[:, :count]),
-            int(gangs.first[j]),
-            gangs.worth[j],
-            False,
-            levels,
-        )
-        if payoff > 0 and (levels >= 0).any():
+        ends = np.array([[0], [len(work.of(j))], [count], [gangs.first[j]], [1]])
+        speeds = np.arange(count)[None, :]
+        after = np.ascontiguousarray(work.of(j)[:, :count])
+        priced = Jobs(speeds, after, *ends, gangs.worth[j][None, :])
+        cost = np.ascontiguousarray(np.ldexp(cost, -gangs.exponent))
+        payoff = np.empty(1)
+        price_all(cost, priced, False, payoff, levels[None, :])
+        if payoff[0] > 0 and (levels >= 0).any():
             rows[instance.jobs[j].id] = tuple(offers.book(j, levels))
     if instance.must_finish and len(rows) < len(instance.jobs):
         return Claim(status=Status.NO_SOLUTION, reason="a job is not admitted")

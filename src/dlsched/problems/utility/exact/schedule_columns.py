@@ -23,7 +23,7 @@ from dlsched.problems.utility.programs.column_generation import (
     prices_of_periods,
     refinements,
 )
-from dlsched.problems.utility.programs.lagrangian import Dual, PricedSchedules
+from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
 from dlsched.problems.utility.structures.gangs import (
     Barred,
@@ -152,7 +152,7 @@ class ScheduleSearch:
         prices = self.prices
         for cuts in refinements(self.gangs):
             prices, ended = prices_of_periods(self.dual, self.columns, run, cuts, prices)
-            self.update_bound(prices, self.dual.price(prices))
+            self.update_bound(prices, self.dual.price(prices).values)
             if self.run.stop_reason():
                 return
             self.propose(self.inserted(prices))
@@ -169,9 +169,9 @@ class ScheduleSearch:
         except Stopped:
             pass  # the bound found so far is kept
 
-    def update_bound(self, prices: Vector, priced: PricedSchedules) -> None:
-        """Keep the bound of these prices, computed by a pricing pass, if it is better."""
-        bound = self.dual.bound(prices, priced)
+    def update_bound(self, prices: Vector, values: Vector) -> None:
+        """Keep the bound of these prices, with the jobs' own values at them, if it is better."""
+        bound = self.dual.bound(prices, values)
         if self.granularity:
             bound = bound // self.granularity * self.granularity
         if self.bound is None or bound < self.bound:
@@ -183,10 +183,7 @@ class ScheduleSearch:
     def bound_without_prices(self) -> None:
         """Update the bound with that of prices 0: every job as if it were alone. Takes no time."""
         values = self.gangs.worth.max(axis=1, initial=0.0)
-        rows = np.empty((len(values), 0), dtype=np.int8)
-        self.update_bound(
-            np.zeros_like(self.prices), PricedSchedules(float(values.sum()), values, rows)
-        )
+        self.update_bound(np.zeros_like(self.prices), values)
 
     def inserted(self, prices: Vector | None) -> Insertion:
         """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""

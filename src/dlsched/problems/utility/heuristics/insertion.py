@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dlsched.problems.utility.kernels import insertion as kernel
-from dlsched.problems.utility.kernels.pricing import best_schedule
+from dlsched.problems.utility.kernels.pricing import Jobs, price_all
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.run import Run
@@ -99,10 +99,12 @@ class Insertion:
         cost[largest < workers] = np.inf
         if len(self.gangs.barred):
             cost[self.gangs.barred[job, :, : len(masks)]] = np.inf
-        row = np.full(len(largest), -1, dtype=np.int8)
         after = work.of(job)[:, : len(masks)].copy()
-        best_schedule(cost, after, int(self.gangs.first[job]), worth, True, row)
-        self.put(job, row)
+        speeds = np.arange(len(masks))[None, :]
+        ends = np.array([[0], [len(after)], [len(masks)], [self.gangs.first[job]], [1]])
+        row = np.empty((1, len(largest)), dtype=np.int8)
+        price_all(cost, Jobs(speeds, after, *ends, worth[None, :]), True, np.empty(1), row)
+        self.put(job, row[0])
 
     def fill(self, order: Iterable[int]) -> None:
         """Insert jobs in turn, where they fit, each at its earliest finish.

@@ -193,13 +193,8 @@ def _deadline(rng: np.random.Generator, longest: int, least: float) -> list[floa
 def examples() -> list[Instance]:
     """Return the example of Hadar's section II-A, and the counterexample to its Theorem 2.
 
-    Section II-A: two V100, three P100, one K80; J1 to J3 run on 3, 2 and 2 GPUs for 80, 30 and 50
-    epochs, at the rates that the section prints, in epochs a round. An epoch is 360 iterations
+    The card says what they show. The section's rates are epochs a round: an epoch is 360 iterations
     here, so that a rate in iterations a second is in epochs per slot of six minutes.
-
-    Theorem 2: one type, four GPUs, two jobs of four workers in one slot, with utilities 1 and 8. A
-    primal-dual algorithm that sees them in this order admits the first one and has an eighth of
-    the optimum, while the theorem promises 1 / 6.93.
     """
     rates = {
         "J1": {"V100": 40, "P100": 20, "K80": 30},

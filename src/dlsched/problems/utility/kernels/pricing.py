@@ -85,27 +85,6 @@ def price_all(
             values[j] = _by_stages(cost, least, choice, after, speeds, first, worth, must, rows[j])
 
 
-def best_schedule(cost, after, first: int, worth, must: bool, row) -> float:
-    """Write the schedule of the largest utility minus cost, of one job; return its value.
-
-    Parameters
-    ----------
-    cost
-        Slots x speeds.
-    after, first, worth
-        As of `Jobs`.
-    must, row
-        As of `price_all`, the row of the job.
-    """
-    stages, speeds = after.shape
-    begin, end, count, start, workers = np.array([0, stages, speeds, first, 1])[:, None]
-    masks = np.arange(speeds)[None, :]
-    jobs = Jobs(masks, after, begin, end, count, start, workers, worth[None, :])
-    value = np.empty(1)
-    price_all(cost, jobs, must, value, row[None, :])
-    return value.item()
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)

@@ -117,8 +117,8 @@ class Dual:
             total += steps_of_job
         yield slice(first, len(steps))
 
-    def bound(self, prices: Vector, priced: PricedSchedules) -> Fraction:
-        """Return the bound in the instance's own unit, valid in exact arithmetic.
+    def bound(self, prices: Vector, values: Vector) -> Fraction:
+        """Return the bound in the instance's own unit, valid in exact arithmetic; see `price`.
 
         Sums are exact, and each value is raised by its largest rounding error: it is a utility
         minus a sum of at most one cost per slot, each a product, so the error is at most slots + 8
@@ -128,7 +128,7 @@ class Dual:
         total = Fraction(0)
         for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
             total += count * sum(map(Fraction, column), Fraction(0))
-        for j, value in enumerate(priced.values.tolist()):
+        for j, value in enumerate(values.tolist()):
             if value == -np.inf:
                 return Fraction(-1)
             if not self.instance.fewest[j]:
@@ -173,4 +173,4 @@ def lagrangian_bound(
             scaled = np.ldexp(values, -gangs.exponent)
         matrix[:, gangs.kinds.index(kind)] = np.minimum(scaled, _HIGHEST)
     dual = Dual(gangs, units)
-    return dual.bound(matrix, dual.price(matrix))
+    return dual.bound(matrix, dual.price(matrix).values)

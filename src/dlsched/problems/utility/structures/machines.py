@@ -135,15 +135,16 @@ def place(
         for kind, need in counts[j].items():
             missing = need
             while missing:
-                options = [m for m, gpus in enumerate(free) if gpus.get(kind, 0)]
-                whole = [m for m in options if free[m][kind] >= missing]
-                if whole:
-                    m = min(whole, key=lambda m: free[m][kind])
-                else:
-                    m = max(options, key=lambda m: free[m][kind])
+                m = _machine([gpus.get(kind, 0) for gpus in free], missing)
                 count = min(missing, free[m][kind])
                 free[m][kind] -= count
                 missing -= count
-                gpus_there = placed[j].setdefault(machines[m].id, {})
-                gpus_there[kind] = gpus_there.get(kind, 0) + count
+                placed[j].setdefault(machines[m].id, {})[kind] = count
     return placed
+
+
+def _machine(free: Sequence[int], need: int) -> int:
+    """Return the machine with the fewest free GPUs that are enough, else that with the most."""
+    enough = [m for m, count in enumerate(free) if count >= need]
+    some = [m for m, count in enumerate(free) if count]
+    return min(enough, key=free.__getitem__) if enough else max(some, key=free.__getitem__)

@@ -30,19 +30,14 @@ def complete(m: Any, instance: Instance) -> None:
     m.running.deactivate()
     m.unfinished = pyo.Constraint(m.SLOTS_OF, rule=unfinished)
     m.finished = pyo.Constraint(m.ENDS)
-    can_finish = {j for j, _ in m.ENDS}
-    for j, job in jobs.items():
-        if j not in can_finish:
-            continue
-        gains, need = work_units(instance, job, copies[j])
-        if not all(gain.is_integer() for gain in gains):
-            continue  # rounded: the work done cannot be told from a little less
-        most = 0.0
-        for t in range(job.arrival, instance.slots + 1):
-            most += sum(gains) if instance.forking else max(gains, default=0.0)
-            if (j, t) in m.ENDS and most >= need:
-                work = m.cumulative[j, t].body + need * m.done[j, t]
-                m.finished.add((j, t), work <= need - 1 + (most - need + 1) * m.done[j, t])
+    units = {j: work_units(instance, jobs[j], copies[j]) for j in {j for j, _ in m.ENDS}}
+    for j, t in m.ENDS:
+        gains, need = units[j]
+        most = (sum(gains) if instance.forking else max(gains)) * (t - jobs[j].arrival + 1)
+        # Where gains are rounded, the work done cannot be told from a little less.
+        if most >= need and all(gain.is_integer() for gain in gains):
+            work = m.cumulative[j, t].body + need * m.done[j, t]
+            m.finished.add((j, t), work <= need - 1 + (most - need + 1) * m.done[j, t])
     if not instance.forking:
         m.capacity.deactivate()
         _state_capacity(instance, m)
