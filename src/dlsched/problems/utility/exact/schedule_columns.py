@@ -59,7 +59,7 @@ class ScheduleSearch:
         self.incumbent: Incumbent[Insertion, tuple[int, float]] = Incumbent(
             run, lambda schedule: schedule.merit, shown=self.shown
         )
-        self.propose(Insertion(self.gangs))  # no job runs
+        self.empty = Insertion(self.gangs)
         self.granularity = Fraction(0)
         if instance.utility.kind != "effective_throughput":
             self.granularity = granularity(
@@ -70,9 +70,8 @@ class ScheduleSearch:
 
     @property
     def best(self) -> Insertion:
-        """The incumbent."""
-        assert self.incumbent.solution is not None
-        return self.incumbent.solution
+        """The incumbent; before there is one, no job runs."""
+        return self.incumbent.solution or self.empty
 
     @property
     def value(self) -> float:
