@@ -39,10 +39,7 @@ def theorem1() -> Iterator[str]:
     yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
-        made = dlsched.generate(
-            "utility", 1, jobs=jobs, slots=100, gpus=4 * machines, per_machine=4, arrivals=0.0,
-            utilization=0.1,
-        )  # fmt: skip
+        made = dlsched.generate("utility", 1, jobs=jobs, slots=100, gpus=jobs, utilization=0.1)
         found = states(made)
         reached = f"over {MOST_STATES:,}" if found > MOST_STATES else f"{found:,}"
         uses = 5 ** len(made.machines)
