@@ -32,24 +32,27 @@ def brute_force(instance: Instance) -> Objective | None:
     def best(slot: int, left: tuple[Number, ...]) -> Fraction | None:
         if slot > instance.slots or not any(left):
             return None if instance.must_finish and any(left) else Fraction(0)
-        most: Fraction | None = None
+        values = []
         for gains in by_slot[max(s for s in by_slot if s <= slot)]:
             if any(gain and not rest for gain, rest in zip(gains, left, strict=True)):
                 continue  # a job that is complete holds nothing
-            after = tuple(max(0, r - g) for r, g in zip(left, gains, strict=True))
+            after = tuple(max(0, rest - gain) for gain, rest in zip(gains, left, strict=True))
             later = best(slot + 1, after)
-            if later is None:
-                continue
-            now = sum(
-                Fraction(instance.worth(job, slot - job.arrival + 1))
-                for job, before, rest in zip(jobs, left, after, strict=True)
-                if before and not rest
-            )
-            most = now + later if most is None else max(most, now + later)
-        return most
+            if later is not None:
+                values.append(later + _worth(instance, slot, left, after))
+        return max(values, default=None)
 
     value = best(1, tuple(job.iterations for job in jobs))
     return None if value is None else ByLevel(LEVELS, (simplify(value),))
+
+
+def _worth(
+    instance: Instance, slot: int, before: tuple[Number, ...], after: tuple[Number, ...]
+) -> Fraction:
+    """Return the utility of the jobs of which work was left before a slot, and none is after it."""
+    jobs = [job for job, b, a in zip(instance.jobs, before, after, strict=True) if b and not a]
+    worths = (Fraction(instance.worth(job, slot - job.arrival + 1)) for job in jobs)
+    return sum(worths, Fraction(0))
 
 
 def _gains(instance: Instance, there: list[bool]) -> set[tuple[Number, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import place, take
@@ -40,28 +41,28 @@ def forked_by_least_time(rounds: Rounds) -> Grants:
     free = [dict(machine.gpus) for machine in inst.machines]
     held: dict[int, dict[int, str]] = {j: {} for j in queue}
 
-    def rate(j: int, m: int, kind: str) -> Number:
-        return inst.rate(inst.jobs[j], kind) if free[m][kind] else 0
+    def best(j: int, m: int) -> tuple[Number, str]:
+        """Return the rate of a job on a machine's best free GPU, and its type; 0 if none is."""
+        rates = {k: inst.rate(inst.jobs[j], k) for k, count in free[m].items() if count}
+        kind = max(rates, key=rates.__getitem__, default="")
+        return rates.get(kind, 0), kind
 
     def take(j: int, m: int) -> Number:
-        """Put a copy of a job on a machine's best free GPU for it; return its progress."""
-        kind = max(free[m], key=lambda k: rate(j, m, k), default="")
-        gained = rate(j, m, kind) if kind else 0
-        if gained:
+        """Put a copy of a job on a machine, if it can run there; return its progress."""
+        rate, kind = best(j, m)
+        if rate:
             free[m][kind] -= 1
             held[j][m] = kind
-        return inst.gain(inst.jobs[j], gained)
+        return inst.gain(inst.jobs[j], rate)
 
     for j in queue:
         missing = rounds.left[j]
-        best = [max((rate(j, m, k) for k in kinds), default=0) for m, kinds in enumerate(free)]
-        for m in sorted(range(len(free)), key=best.__getitem__):
+        for m in sorted(range(len(free)), key=lambda m: best(j, m)[0]):
             if missing > 0:
                 missing -= take(j, m)
-    for m in range(len(free)):
-        for j in queue:
-            if m not in held[j]:
-                take(j, m)
+    for m, j in product(range(len(free)), queue):
+        if m not in held[j]:
+            take(j, m)
     return {
         j: {inst.machines[m].id: {kind: 1} for m, kind in sorted(on.items())}
         for j, on in held.items()

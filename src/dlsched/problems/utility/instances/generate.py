@@ -122,15 +122,9 @@ def generate(
         if utility == "table":
             row["utilities"] = _deadline(rng, slots - arrival + 1, seconds / slot_seconds)
         rows.append(row)
-    data = {
-        "slots": slots,
-        "slot_seconds": slot_seconds,
-        "utility": {"kind": utility},
-        "forking": forking,
-        "machines": machines,
-        "jobs": rows,
-    }
-    return Instance.parse({**HEAD, **data}, "the generator")
+    time = {"slots": slots, "slot_seconds": slot_seconds, "utility": {"kind": utility}}
+    parts = {"forking": forking, "machines": machines, "jobs": rows}
+    return Instance.parse({**HEAD, **time, **parts}, "the generator")
 
 
 class _Demand(NamedTuple):
