@@ -9,14 +9,14 @@ from typing import Any
 VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         "dispatch": 1,
-        "elastic": 1,
+        "elastic": 2,
         "interleaving": 1,
         "placement": 1,
-        "reclaiming": 1,
+        "reclaiming": 2,
         "sensitivity": 1,
         "shares": 1,
         "utility": 1,
-        "workers": 1,
+        "workers": 2,
         "simulation": 1,
     }
 )

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance
 from dlsched.schema import Number
 
-GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
-"""Weights of the GPUs per worker; chosen here, as the paper does not print its mix."""
+GPUS_PER_WORKER = {1: 0.6, 2: 0.25, 4: 0.1, 8: 0.05}
+"""Weights of the GPUs per worker; ours. With up to three base workers a job has 3.8 GPUs in the
+mean, as follows from section 2.2 and Table 5: jobs that are not large have 64 % of the GPU time in
+use, and run for 3.2 hours."""
+LARGE_JOBS = 0.05
+"""Share of large jobs, the elastic ones of Basic (Lyra, section 2.2)."""
+LARGE_GPUS_PER_WORKER = 2
+"""GPUs of a worker of a large job (Lyra, Figure 3)."""
+LARGE_BASE = {2: 0.3, 4: 0.4, 8: 0.3}
+"""Weights of the base workers of large jobs; ours. The mean is 9.2 GPUs, as follows from section
+2.2 and Table 5: they have 36 % of the GPU time in use, and run for 14.2 hours."""
+LARGE_HOURS = (2.0, 46.8)
+"""Range of the running time of large jobs; ours, with the mean of section 2.2, 14.2 hours."""
 LOSS = 0.2
 """Share of its speed that an added worker loses (Lyra, section 7.2)."""
 SCALINGS = ("linear", "loss", "power_loss")
 LOAN_SPEED = 0.3333
 """Speed of a GPU on loan; three servers on loan equal one training server (Lyra, section 7.5)."""
-FUNGIBLE, HETEROGENEOUS = 0.21, 0.1
-"""Shares of jobs in the scenario Advanced (Lyra, section 7.1)."""
-MIXED_EFFICIENCY = 0.7
-"""Share of its workers' speed that a job has on both kinds of GPU (Lyra, section 7.1)."""
+
+
+class Scenario(NamedTuple):
+    """Shares of the jobs, and of its workers' speed that a job has on both kinds of GPU."""
+
+    elastic: float
+    fungible: float
+    heterogeneous: float
+    mixed_efficiency: float
+
+
+SCENARIOS = {
+    "basic": Scenario(LARGE_JOBS, 0.21, 0.0, 0.7),
+    "advanced": Scenario(LARGE_JOBS, 0.21, 0.1, 0.7),
+    "heterogeneous": Scenario(LARGE_JOBS, 0.0, 0.1, 0.7),
+    "ideal": Scenario(1.0, 1.0, 1.0, 1.0),
+}
+"""Lyra's scenarios (section 7.1); ideal jobs can use any GPU, so that all are fungible as well."""
 
 
 def generate(
@@ -32,18 +57,22 @@ def generate(
     items: int | None = None,
     capacity: int | None = None,
     running: float = 0.5,
-    elastic: float = 0.6,
+    scenario: str = "basic",
+    elastic: float | None = None,
     scaling: str = "linear",
     gpus_per_worker: Mapping[int, float] = GPUS_PER_WORKER,
-    max_base: int = 4,
-    hours: tuple[float, float] = (0.1, 48.0),
+    max_base: int = 3,
+    hours: tuple[float, float] = (1 / 60, 24.0),
     loan: int | None = None,
     loan_speed: float = LOAN_SPEED,
-    fungible: float = FUNGIBLE,
-    heterogeneous: float = HETEROGENEOUS,
-    mixed_efficiency: float = MIXED_EFFICIENCY,
+    fungible: float | None = None,
+    heterogeneous: float | None = None,
+    mixed_efficiency: float | None = None,
 ) -> Instance:
     """Return the randomly drawn jobs of one scheduling epoch.
+
+    One job in twenty is large: these run for 14.2 hours in the mean, and have 36 % of the GPU time
+    (Lyra, section 2.2). The paper does not print how jobs are spread over an epoch.
 
     Parameters
     ----------
@@ -51,62 +80,82 @@ def generate(
         Number of jobs; ignored if `items` is given.
     items
         Draw jobs until the knapsack has this many items, choices that take GPUs, as in the paper's
-        worst epoch of 354 items and 245 GPUs; the last job gets fewer workers if needed.
+        worst epoch of 354 items and 245 GPUs (section 5.2); the last job gets fewer workers if
+        needed. Running jobs without a choice are left out, as there.
     capacity
-        Free GPUs; by default 2 per job.
+        Free GPUs; by default 2 per job, of this library.
     running
-        Share of jobs that run already; with 1 this is the paper's phase two.
+        Share of jobs that run already, half of them by default, of this library; with 1 this is
+        the paper's phase two (section 5.2).
+    scenario
+        ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (section 7.1): what `elastic`
+        and the last three parameters are by default. The last three are for two pools only.
     elastic
-        Share of elastic jobs; their most workers are two to four times their least.
+        Share of the jobs that are elastic, the large ones first: 0.05 (section 2.2), or 1 in Ideal.
+        The most workers of an elastic job are twice its base workers (section 7.1, Ideal).
     scaling
-        ``"linear"``; ``"loss"``: each added worker brings 0.8 of a base worker (section 7.2); or
-        ``"power_loss"``, a variant of this library: the n-th added worker brings 0.8**n.
+        ``"linear"`` (section 5); ``"loss"``: each added worker brings 0.8 of a base worker (section
+        7.2); or ``"power_loss"``, a variant of this library: the n-th added worker brings 0.8**n.
     gpus_per_worker
-        ``{GPUs: weight}``.
+        ``{GPUs: weight}``, of this library; large jobs have workers of 2 GPUs (Figure 3).
     max_base
-        Base workers are 1 to this.
+        Base workers are 1 to this, of this library; large jobs have 2, 4 or 8.
     hours
-        Range of the running time with the most workers, log-uniform, rounded to whole seconds.
+        Range in hours of the running time with the base workers, log-uniform, in whole seconds;
+        section 7.1 has minutes to days. The mean of the default, 3.3, follows from Table 5. Large
+        jobs run for 2 to 46.8 hours.
     loan
         Free GPUs on loan. If given, the instance has two pools, and `capacity` is that of training;
         jobs and their times are those of the same seed without.
     loan_speed
-        Speed of a GPU on loan; that of a training GPU is 1.
+        Speed of a GPU on loan, that of a training GPU being 1; a third by section 7.5.
     fungible, heterogeneous
-        Shares of jobs, of all jobs each; by default Lyra's Advanced scenario (section 7.1). Half of
-        the fungible jobs that run have their base workers on loan.
+        Shares of jobs, of all jobs each; 0.21 and 0 in Basic (section 7.1). Half of the fungible
+        jobs that run have their base workers on loan, of this library.
     mixed_efficiency
-        Share of its workers' speed that a job has on both kinds of GPU; 1 in Lyra's Ideal scenario.
+        Share of its workers' speed that a job has on both kinds of GPU; 0.7, or 1 in Ideal (section
+        7.1).
     """
     if scaling not in SCALINGS:
         raise OptionError(f"scaling={scaling!r} must be one of: {', '.join(SCALINGS)}")
-    sizes = np.array(sorted(gpus_per_worker))
-    weights = np.array([gpus_per_worker[g] for g in sizes.tolist()], dtype=float)
+    if scenario not in SCENARIOS:
+        raise OptionError(f"scenario={scenario!r} must be one of: {', '.join(SCENARIOS)}")
+    given = (elastic, fungible, heterogeneous, mixed_efficiency)
+    shares = Scenario(
+        *(
+            default if own is None else own
+            for own, default in zip(given, SCENARIOS[scenario], strict=True)
+        )
+    )
+    if items and running >= 1 and not shares.elastic:
+        raise OptionError("running jobs have no items unless some are elastic")
     rows: list[dict[str, Any]] = []
     left = items
-    for j in itertools.count() if items is not None else range(jobs):
-        base = int(rng.integers(1, max_base + 1))
-        most = base * int(rng.integers(2, 5)) if rng.random() < elastic else base
+    while left != 0 if items is not None else len(rows) < jobs:
+        large = bool(rng.random() < LARGE_JOBS)
+        base = _one_of(rng, LARGE_BASE) if large else int(rng.integers(1, max_base + 1))
+        size = LARGE_GPUS_PER_WORKER if large else _one_of(rng, gpus_per_worker)
+        most = 2 * base if rng.random() < _elastic_share(shares.elastic, large) else base
         runs = bool(rng.random() < running)
+        least, longest = LARGE_HOURS if large else hours
+        seconds = 3600 * least * (longest / least) ** rng.random()
         if left is not None:
-            if left == 0:
-                break
+            if most == base and runs:
+                continue
             most = min(most, base + left - (not runs))
             left -= most - base + (not runs)
-        seconds = int(3600 * hours[0] * (hours[1] / hours[0]) ** rng.random())
         row: dict[str, Any] = {
-            "id": f"j{j + 1}",
-            "gpus_per_worker": int(rng.choice(sizes, p=weights / weights.sum())),
+            "id": f"j{len(rows) + 1}",
+            "gpus_per_worker": size,
             "min_workers": base,
             "max_workers": most,
             "running": runs,
         }
+        fastest = max(1, round(seconds * base / _speeds(base, most, scaling)[-1]))
         if scaling == "linear" or most == base:
-            row["min_running_time"] = max(1, seconds)
+            row["min_running_time"] = fastest
         else:
-            row["running_times"] = lossy_times(
-                max(1, seconds), base, most, power=scaling == "power_loss"
-            )
+            row["running_times"] = lossy_times(fastest, base, most, scaling)
         rows.append(row)
     data: dict[str, Any] = {
         "dlsched": 1,
@@ -117,10 +166,22 @@ def generate(
     }
     if loan is not None:
         training = data.pop("capacity")
-        _draw_kinds(rng, rows, fungible, heterogeneous)
-        data["mixed_efficiency"] = mixed_efficiency
+        _draw_kinds(rng, rows, shares.fungible, shares.heterogeneous)
+        data["mixed_efficiency"] = shares.mixed_efficiency
         data["pools"] = pools(training, loan, loan_speed)
     return Instance.parse(data, "the generator")
+
+
+def _one_of(rng: np.random.Generator, weights: Mapping[int, float]) -> int:
+    shares = np.array(list(weights.values()), dtype=float)
+    return int(rng.choice(list(weights), p=shares / shares.sum()))
+
+
+def _elastic_share(elastic: float, large: bool) -> float:
+    """Return the share of the large jobs, or of the others, that are elastic: large ones first."""
+    if large:
+        return min(1.0, elastic / LARGE_JOBS)
+    return max(0.0, elastic - LARGE_JOBS) / (1 - LARGE_JOBS)
 
 
 def pools(training: int, loan: int, loan_speed: float | Number) -> list[dict[str, Any]]:
@@ -143,17 +204,23 @@ def _draw_kinds(
             row["base_pool"] = "loan" if row["fungible"] and on_loan else "training"
 
 
-def lossy_times(seconds: int, base: int, most: int, power: bool = False) -> list[int]:
+def _speeds(base: int, most: int, scaling: str) -> NDArray[np.float64]:
+    """Return the speeds from base to most workers, in base workers."""
+    keep = 1.0 if scaling == "linear" else 1 - LOSS
+    power = scaling == "power_loss"
+    added = [keep**n if power else keep for n in range(1, most - base + 1)]
+    return np.cumsum([float(base), *added])
+
+
+def lossy_times(seconds: int, base: int, most: int, scaling: str = "loss") -> list[int]:
     """Return running times in seconds from base to most workers when each added one loses 20 %.
 
     Lyra, section 7.2: the throughput that an added worker brings has a loss of 20 %, so it brings
-    0.8 of a base worker. With `power` the n-th brings 0.8**n, a variant of this library. The last
-    time is `seconds`; times are rounded to whole seconds.
+    0.8 of a base worker. With ``"power_loss"`` the n-th brings 0.8**n, a variant of this library.
+    The last time is `seconds`; times are rounded to whole seconds.
     """
-    keep = 1 - LOSS
-    added = [keep**n if power else keep for n in range(1, most - base + 1)]
-    speeds = np.cumsum([float(base), *added])
-    return [max(1, round(seconds * speeds[-1] / s)) for s in speeds.tolist()]
+    speeds = _speeds(base, most, scaling).tolist()
+    return [max(1, round(seconds * speeds[-1] / s)) for s in speeds]
 
 
 def examples() -> list[Instance]:

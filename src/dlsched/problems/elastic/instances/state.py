@@ -9,17 +9,12 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import POOLS, Instance
-from dlsched.problems.elastic.instances.generate import (
-    FUNGIBLE,
-    HETEROGENEOUS,
-    LOAN_SPEED,
-    MIXED_EFFICIENCY,
-    pools,
-)
+from dlsched.problems.elastic.instances.generate import LOAN_SPEED, SCENARIOS, pools
 from dlsched.registry.cluster_state import ClusterState, JobState, uniform
 from dlsched.schema import Id, Number
 
 SERVERS = 64
+ADVANCED = SCENARIOS["advanced"]
 
 
 def instance(
@@ -27,9 +22,9 @@ def instance(
     *,
     loan: int | None = None,
     loan_speed: float = LOAN_SPEED,
-    fungible: float = FUNGIBLE,
-    heterogeneous: float = HETEROGENEOUS,
-    mixed_efficiency: float = MIXED_EFFICIENCY,
+    fungible: float = ADVANCED.fungible,
+    heterogeneous: float = ADVANCED.heterogeneous,
+    mixed_efficiency: float = ADVANCED.mixed_efficiency,
     kind_seed: int = 0,
 ) -> Instance:
     """Return which jobs get the GPUs that no base worker of a running job holds.
@@ -44,7 +39,7 @@ def instance(
         Free GPUs on loan. If given, the instance has two pools; the state's servers are those of
         training, where all base workers of running jobs are.
     loan_speed, fungible, heterogeneous, mixed_efficiency
-        As in the generator.
+        As in the generator; by default those of its scenario ``"advanced"``.
     kind_seed
         With a job's id alone, decides whether the job is fungible, and whether heterogeneous.
     """
