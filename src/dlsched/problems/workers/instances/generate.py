@@ -20,9 +20,13 @@ from dlsched.problems.workers.structures.fleet import (
 )
 
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}
-"""Shares of the workers by their GPUs."""
-USED: dict[Pool, tuple[float, float]] = {"training": (0.85, 0.97), "loan": (0.75, 0.92)}
-"""Range from which the share of GPUs in use is drawn."""
+"""Shares of the workers by their GPUs; ours."""
+ON_LOAN = 291
+"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra, Figure
+1), and 2 % that are never lent (section 7.1)."""
+USED: dict[Pool, tuple[float, float]] = {"training": (0.8, 0.92), "loan": (0.93, 0.98)}
+"""Range from which the share of GPUs in use is drawn: 86 % of training in the mean (Lyra, Table 5,
+row 2), above 92 % on loan (section 7.3); the widths are ours."""
 _INELASTIC = {1: 0.6, 2: 0.25, 4: 0.15}
 _ELASTIC = {4: 1 / 3, 8: 1 / 3, 16: 1 / 3}
 """Base workers. With as many flexible ones, elastic jobs have 11 times the GPUs of others, so that
@@ -54,7 +58,7 @@ def generate(
     rng: np.random.Generator,
     *,
     training: int = 443,
-    loan: int = 520,
+    loan: int = ON_LOAN,
     gpus: int = 8,
     jobs: int = 500,
     sizes: Mapping[int, float] = SIZES,
@@ -72,22 +76,25 @@ def generate(
     Parameters
     ----------
     training, loan, gpus
-        Servers of each pool and GPUs of each; the paper's clusters have 443 and 520 with 8.
+        Servers of each pool and GPUs of each; the paper's training cluster has 443 with 8 (section
+        7.1), and at most 291 of the 520 inference servers are on loan (Figure 1, section 7.1).
     jobs
-        Waiting jobs that are drawn.
+        Waiting jobs that are drawn, of this library.
     sizes
-        ``{GPUs of a worker: weight}``; those that fit no server are not drawn.
+        ``{GPUs of a worker: weight}``, of this library; those that fit no server are not drawn.
     scenario
-        ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (Lyra, section 7.1): the
-        shares of elastic, fungible and heterogeneous jobs, drawn independently.
+        ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (section 7.1): the shares of
+        elastic, fungible and heterogeneous jobs, drawn independently.
     admitted
-        Whether only jobs are kept whose GPUs fit those that are free in their pools, after those of
-        the jobs before. Without it the order of the jobs decides how many a heuristic places.
+        Whether only jobs are kept up to the first whose GPUs do not fit those that are free in its
+        pools, after those of the jobs before: so they have the shares of the scenario. Without it
+        the order of the jobs decides how many a heuristic places.
     separate_groups
-        As the field. The running jobs are placed accordingly; without groups all of them prefer
-        training servers, as in Table 6.
+        As the field (section 5.3). The running jobs are placed accordingly; without groups all of
+        them prefer training servers, as in Table 6.
     training_used, loan_used
-        Shares of the GPUs in use, at most; by default drawn from 0.85 to 0.97 and 0.75 to 0.92.
+        Shares of the GPUs in use, at most; by default drawn from 0.8 to 0.92 (0.86 in Table 5) and
+        0.93 to 0.98 (above 0.92 in section 7.3).
     """
     return with_tenants(**locals())[0]  # all parameters
 
@@ -96,7 +103,7 @@ def with_tenants(
     rng: np.random.Generator,
     *,
     training: int = 443,
-    loan: int = 520,
+    loan: int = ON_LOAN,
     gpus: int = 8,
     jobs: int = 500,
     sizes: Mapping[int, float] = SIZES,
@@ -138,17 +145,21 @@ def with_tenants(
 
 
 def _fitting(jobs: list[Job], servers: list[dict[str, Any]]) -> list[Job]:
-    """Return the jobs whose GPUs fit; those that may use both pools take what others leave."""
+    """Return the jobs before the first that does not fit; of them any pool's jobs have their share.
+
+    Jobs that may use both pools take what others leave.
+    """
     room = sum(server["free"] for server in servers)
     training = sum(server["free"] for server in servers if server["pool"] == "training")
     kept = []
     for job in jobs:
         gpus = (job.base + job.flexible) * job.gpus_per_worker
         confined = gpus if len(job.pools) == 1 else 0
-        if confined <= training and gpus <= room:
-            training -= confined
-            room -= gpus
-            kept.append(job)
+        if confined > training or gpus > room:
+            break
+        training -= confined
+        room -= gpus
+        kept.append(job)
     return kept
 
 
