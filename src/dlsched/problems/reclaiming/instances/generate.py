@@ -15,7 +15,19 @@ from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance
 
 SIZES = {1: 0.36, 2: 0.16, 4: 0.16, 8: 0.20, 16: 0.08, 32: 0.03, 64: 0.01}
-"""GPUs per job: a mean of 5.8, so that 700 jobs nearly fill the paper's 520 servers."""
+"""GPUs per job and weights; ours, with a mean of 5.8."""
+ELASTIC_SIZES = {8: 0.4, 16: 0.5, 32: 0.1}
+"""The same of the base workers of elastic jobs; ours, with a mean of 14.4. By section 2.2 and Table 5
+they have 2.4 times the GPUs of others: 5 % of the jobs run for 14.2 hours and have 36 % of the GPU
+time in use; a job runs for 3.8 hours in the mean."""
+ELASTIC_RUNNING = 0.19
+"""Share of running jobs that are elastic, as follows from the same numbers."""
+SCALED_OUT = 0.14
+"""Share of elastic jobs that have flexible workers now; ours, so that servers with flexible workers
+only are 53.5 % of the demand (section 7.2)."""
+ON_LOAN = 291
+"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra, Figure
+1), and 2 % that are never lent (section 7.1)."""
 PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 """Rules that place a job's workers; see `generate`."""
 
@@ -23,7 +35,7 @@ PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 def generate(
     rng: np.random.Generator,
     *,
-    servers: int = 520,
+    servers: int = ON_LOAN,
     gpus: int = 8,
     jobs: int | None = None,
     demand: int | None = None,
@@ -32,7 +44,7 @@ def generate(
     spread: float = 0.2,
     odd: float = 0.0,
     churn: float = 0.0,
-    flexible: float = 0.0,
+    flexible: float = ELASTIC_RUNNING,
     scattered: int | None = None,
 ) -> Instance:
     """Return servers on loan, filled with randomly drawn jobs.
@@ -45,17 +57,18 @@ def generate(
     Parameters
     ----------
     servers, gpus
-        Number of servers and of GPUs on each; the paper's inference cluster has 520 with 8. Of
-        those, 291 can be on loan at a time: 42 % of the GPUs are in use in the quietest hours
-        (Figure 1) and 2 % are never lent (section 7.1).
+        Number of servers and of GPUs on each. The paper's inference cluster has 520 with 8 (section
+        7.1). Of those, 291 can be on loan at a time: 42 % of the GPUs are in use in the quietest
+        hours (Figure 1) and 2 % are never lent (section 7.1).
     jobs
         Number of arrivals; a job that does not fit is rejected. By default jobs arrive until the
-        first is rejected.
+        first is rejected, so that above 92 % of the GPUs are in use (section 7.3).
     demand
-        Servers to return; a tenth of them by default.
+        Servers to return; a tenth of them by default, of this library. In the paper it is at times
+        above 60 (section 7.3).
     sizes
-        ``{GPUs of a job: weight}``. A job of n GPUs has workers of 1, 2, 4 or 8 GPUs, each size
-        that divides n and fits a server being equally likely.
+        ``{GPUs of a job: weight}``, of this library. A job of n GPUs has workers of 1, 2, 4 or 8
+        GPUs, each size that divides n and fits a server being equally likely.
     placement
         ``"best_fit"``: each worker on the fullest server where it fits. ``"together"``: the whole
         job on one server by best fit, or, if it is larger than a server, on servers of its own.
@@ -73,8 +86,10 @@ def generate(
         start in their order until one does not fit, which waits for the next departure (with
         `jobs`, at most one starts). So workers are placed where GPUs became free.
     flexible
-        Share of jobs with at least two workers that are elastic; half of their workers, rounded
-        down, are flexible.
+        Share of jobs that are elastic; 0.19 of the running ones, as follows from section 2.2 and
+        Table 5. With ``"best_fit"`` elastic jobs are larger, a seventh of them have as many flexible
+        workers as base workers (section 7.1, Ideal), and no server has workers of both kinds
+        (section 5.3). Otherwise half of an elastic job's workers, rounded down, are flexible.
     scattered
         Give each of `jobs` jobs a base worker of 1 GPU on this number of servers drawn at random
         instead: an artificial fleet without separate components and with a weak linear relaxation.
@@ -117,6 +132,7 @@ class _Arrival(NamedTuple):
     worker: int
     apart: bool
     elastic: bool
+    scaled_out: bool
 
 
 @dataclass
@@ -136,9 +152,7 @@ class _Fleet:
         self.free = np.full(self.servers, self.gpus)
         self.closed = np.zeros(self.servers, dtype=bool)  # to other jobs
         self.gathers = np.zeros(self.servers, dtype=bool)  # remnants of larger jobs only
-        self.values = np.array(sorted(self.sizes))
-        weights = np.array([self.sizes[v] for v in self.values.tolist()], dtype=float)
-        self.shares = weights / weights.sum()
+        self.group = np.full(self.servers, -1)  # 1 with flexible workers, 0 with others
         self.running: list[list[dict[str, Any]]] = []
 
     def fill(self, jobs: int | None, churn: float) -> list[list[dict[str, Any]]]:
@@ -160,32 +174,52 @@ class _Fleet:
     def draw(self) -> _Arrival:
         """Draw the next job."""
         rng = self.rng
-        size = int(rng.choice(self.values, p=self.shares))
+        elastic = bool(rng.random() < self.flexible)
+        larger = elastic and self.placement == "best_fit"
+        size = _one_of(rng, ELASTIC_SIZES if larger else self.sizes)
         if self.odd and rng.random() < self.odd and size > 2:
             size = int(rng.integers(size // 2 + 1, size))
         fitting = [w for w in (1, 2, 4, 8) if w <= self.gpus and size % w == 0]
         worker = int(rng.choice(fitting))
-        return _Arrival(
-            size, worker, bool(rng.random() < self.spread), bool(rng.random() < self.flexible)
-        )
+        apart, scaled_out = rng.random(2) < (self.spread, SCALED_OUT)
+        return _Arrival(size, worker, bool(apart), elastic, bool(scaled_out))
 
     def start(self, job: _Arrival) -> bool:
         """Place a job if it fits; return whether it does."""
         if self.placement == "best_fit":
-            where = best_fit(self.free, job.worker, job.size // job.worker, job.apart)
-            held = [(s, job.worker) for s in where or ()]
+            held = self.in_groups(job)
         else:
-            held = self.whole_servers(job.size)
-        if not held:
-            return False
-        first_flexible = len(held) - len(held) // 2 if job.elastic else len(held)
-        self.running.append(
-            [
-                {"server": f"s{s + 1}", "gpus": g, "flexible": i >= first_flexible}
-                for i, (s, g) in enumerate(held)
-            ]
-        )
-        return True
+            places = self.whole_servers(job.size)
+            base = len(places) - len(places) // 2 if job.elastic else len(places)
+            held = [(s, gpus, i >= base) for i, (s, gpus) in enumerate(places)]
+        if held:
+            self.running.append(
+                [
+                    {"server": f"s{s + 1}", "gpus": g, "flexible": flexible}
+                    for s, g, flexible in held
+                ]
+            )
+        return bool(held)
+
+    def in_groups(self, job: _Arrival) -> list[tuple[int, int, bool]]:
+        """Place base workers, and flexible ones if they fit, on servers of their groups.
+
+        Returns
+        -------
+        list of (int, int, bool)
+            Server, GPUs, and whether the worker is flexible; empty if base workers do not fit.
+        """
+        held: list[tuple[int, int, bool]] = []
+        for flexible in (False, True)[: 1 + (job.elastic and job.scaled_out)]:
+            free = np.where(self.group == (not flexible), 0, self.free)
+            where = best_fit(free, job.worker, job.size // job.worker, job.apart) or ()
+            for s in where:
+                self.free[s] -= job.worker
+                self.group[s] = flexible
+                held.append((s, job.worker, flexible))
+            if not where:
+                break
+        return held
 
     def whole_servers(self, size: int) -> list[tuple[int, int]]:
         """Place a job on as few servers as possible and allocate its GPUs.
@@ -228,7 +262,12 @@ class _Fleet:
             if self.closed[s]:
                 self.free[s], self.closed[s] = self.gpus, False
             if self.free[s] == self.gpus:
-                self.gathers[s] = False
+                self.gathers[s], self.group[s] = False, -1
+
+
+def _one_of(rng: np.random.Generator, weights: Mapping[int, float]) -> int:
+    shares = np.array(list(weights.values()), dtype=float)
+    return int(rng.choice(list(weights), p=shares / shares.sum()))
 
 
 def best_fit(
