@@ -17,7 +17,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType(
         "shares": 1,
         "utility": 1,
         "workers": 2,
-        "simulation": 1,
+        "simulation": 2,
     }
 )
 """By problem, and of the workloads of simulations; each change of what is drawn raises one."""

@@ -94,26 +94,35 @@ def sizes(instance: Instance) -> Counter[int]:
 
 
 def test_the_paper_s_fleet_by_default() -> None:
-    """520 servers of 8 GPUs, nearly full, about 700 jobs, a tenth demanded."""
+    """291 servers of 8 GPUs, nearly full, a tenth demanded; some have flexible workers only."""
     for seed in range(2):
         instance = dlsched.generate("reclaiming", seed)
-        assert [s.gpus for s in instance.servers] == [8] * 520
-        assert instance.demand == 52
-        assert 600 <= len(instance.jobs) <= 850
+        assert [s.gpus for s in instance.servers] == [8] * 291
+        assert instance.demand == 29
         held = sum(size * jobs for size, jobs in sizes(instance).items())
-        assert 0.9 <= held / (520 * 8) <= 1
+        assert 0.9 <= held / (291 * 8) <= 1
+        base, flexible = (
+            {w.server for job in instance.jobs for w in job.workers if w.flexible == kind}
+            for kind in (False, True)
+        )
+        assert flexible and not base & flexible
 
 
 def test_what_every_job_has() -> None:
-    """Flexible workers are half of all, rounded down; spread and scattered ones sit apart."""
+    """Flexible workers are none or half, rounded down; spread and scattered ones sit apart."""
     scattered = {"gpus": 64, "jobs": 50, "scattered": 4}
-    for options in ({"flexible": 1.0}, {"spread": 1.0}, scattered):
+    together = {"flexible": 1.0, "placement": "together"}
+    for options in ({"flexible": 1.0}, together, {"spread": 1.0, "flexible": 0.0}, scattered):
+        seen = set()
         for job in dlsched.generate("reclaiming", 2, servers=60, **options).jobs:
             workers, apart = len(job.workers), len({w.server for w in job.workers})
-            half = workers // 2 if "flexible" in options else 0
-            assert sum(w.flexible for w in job.workers) == half
+            flexible = sum(w.flexible for w in job.workers)
+            seen.add(flexible > 0)
+            assert flexible in (0, workers // 2)
+            assert flexible == workers // 2 or "placement" not in options
             assert apart == workers or "flexible" in options
             assert workers == 4 or "scattered" not in options
+        assert (True in seen) == (options.get("flexible") == 1.0)
 
 
 def test_arrivals_fill_by_best_fit() -> None:

@@ -110,22 +110,29 @@ def used(fleet: Instance, pool: str) -> float:
 
 @pytest.mark.parametrize("scenario", ["basic", "advanced", "heterogeneous", "ideal"])
 def test_the_fleet_is_used_as_stated(scenario: str) -> None:
-    """About 85 to 97 % of the training GPUs and 75 to 92 % of the loan GPUs are in use."""
+    """About 80 to 92 % of the training GPUs and 93 to 98 % of the loan GPUs are in use."""
     for seed in (1, 2):
         fleet = dlsched.generate("workers", seed, training=200, loan=200, scenario=scenario)
         # A job that leaves may be of 256 GPUs, of 1,600.
-        assert 0.85 - 0.16 <= used(fleet, "training") <= 0.97
-        assert 0.75 - 0.16 <= used(fleet, "loan") <= 0.92
+        assert 0.8 - 0.16 <= used(fleet, "training") <= 0.92
+        assert 0.93 - 0.16 <= used(fleet, "loan") <= 0.98
 
 
 def test_admitted_jobs_have_room_by_their_gpus() -> None:
-    """Admitted jobs fit the free GPUs; those that cannot move fit the training servers."""
+    """Admitted jobs fit the free GPUs; those that cannot move fit the training servers.
+
+    They are those before the first that does not fit.
+    """
     fleet = dlsched.generate("workers", 4, training=50, loan=50, scenario="advanced")
     free = {p: sum(s.free for s in fleet.servers if s.pool == p) for p in ("training", "loan")}
     need = [((j.base + j.flexible) * j.gpus_per_worker, len(j.pools)) for j in fleet.jobs]
     assert sum(gpus for gpus, pools in need if pools == 1) <= free["training"]
     assert sum(gpus for gpus, _ in need) <= sum(free.values())
     assert 0 < len(need) < 500
+    drawn = dlsched.generate(
+        "workers", 4, training=50, loan=50, scenario="advanced", admitted=False
+    )
+    assert fleet.jobs == drawn.jobs[: len(need)]
 
 
 def test_groups_are_those_of_what_runs() -> None:

@@ -88,8 +88,8 @@ def generate(
         Share of jobs that run already, half of them by default, of this library; with 1 this is
         the paper's phase two (section 5.2).
     scenario
-        ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (section 7.1): what `elastic`
-        and the last three parameters are by default. The last three are for two pools only.
+        ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (section 7.1): what
+        `elastic` and the last three parameters are by default. These three are for two pools only.
     elastic
         Share of the jobs that are elastic, the large ones first: 0.05 (section 2.2), or 1 in Ideal.
         The most workers of an elastic job are twice its base workers (section 7.1, Ideal).

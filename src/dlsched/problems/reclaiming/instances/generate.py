@@ -17,17 +17,17 @@ from dlsched.problems.reclaiming.definition.schema import Instance
 SIZES = {1: 0.36, 2: 0.16, 4: 0.16, 8: 0.20, 16: 0.08, 32: 0.03, 64: 0.01}
 """GPUs per job and weights; ours, with a mean of 5.8."""
 ELASTIC_SIZES = {8: 0.4, 16: 0.5, 32: 0.1}
-"""The same of the base workers of elastic jobs; ours, with a mean of 14.4. By section 2.2 and Table 5
-they have 2.4 times the GPUs of others: 5 % of the jobs run for 14.2 hours and have 36 % of the GPU
-time in use; a job runs for 3.8 hours in the mean."""
+"""The same of the base workers of elastic jobs; ours, with a mean of 14.4. By section 2.2 and Table
+5 they have 2.4 times the GPUs of others: 5 % of the jobs run for 14.2 hours and have 36 % of the
+GPU time in use; a job runs for 3.8 hours in the mean."""
 ELASTIC_RUNNING = 0.19
 """Share of running jobs that are elastic, as follows from the same numbers."""
 SCALED_OUT = 0.14
 """Share of elastic jobs that have flexible workers now; ours, so that servers with flexible workers
 only are 53.5 % of the demand (section 7.2)."""
 ON_LOAN = 291
-"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra, Figure
-1), and 2 % that are never lent (section 7.1)."""
+"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra,
+Figure 1), and 2 % that are never lent (section 7.1)."""
 PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 """Rules that place a job's workers; see `generate`."""
 
@@ -87,9 +87,9 @@ def generate(
         `jobs`, at most one starts). So workers are placed where GPUs became free.
     flexible
         Share of jobs that are elastic; 0.19 of the running ones, as follows from section 2.2 and
-        Table 5. With ``"best_fit"`` elastic jobs are larger, a seventh of them have as many flexible
-        workers as base workers (section 7.1, Ideal), and no server has workers of both kinds
-        (section 5.3). Otherwise half of an elastic job's workers, rounded down, are flexible.
+        Table 5. With ``"best_fit"`` elastic jobs are larger, a seventh of them have as many
+        flexible workers as base workers (section 7.1, Ideal), and no server has workers of both
+        kinds (section 5.3). Otherwise half of an elastic job's workers, rounded down, are flexible.
     scattered
         Give each of `jobs` jobs a base worker of 1 GPU on this number of servers drawn at random
         instead: an artificial fleet without separate components and with a weak linear relaxation.

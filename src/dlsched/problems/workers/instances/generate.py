@@ -22,8 +22,8 @@ from dlsched.problems.workers.structures.fleet import (
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}
 """Shares of the workers by their GPUs; ours."""
 ON_LOAN = 291
-"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra, Figure
-1), and 2 % that are never lent (section 7.1)."""
+"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra,
+Figure 1), and 2 % that are never lent (section 7.1)."""
 USED: dict[Pool, tuple[float, float]] = {"training": (0.8, 0.92), "loan": (0.93, 0.98)}
 """Range from which the share of GPUs in use is drawn: 86 % of training in the mean (Lyra, Table 5,
 row 2), above 92 % on loan (section 7.3); the widths are ours."""
