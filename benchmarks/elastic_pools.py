@@ -18,15 +18,8 @@ from figures import arguments, write
 import dlsched
 
 SEEDS = range(1, 11)
-SCENARIOS: dict[str, dict[str, Any]] = {
-    "Basic": {"fungible": 0.21, "heterogeneous": 0.0},
-    "Advanced": {"fungible": 0.21, "heterogeneous": 0.1},
-    "Heterogeneous": {"fungible": 0.0, "heterogeneous": 0.1},
-    "Ideal": {"fungible": 1.0, "heterogeneous": 1.0, "mixed_efficiency": 1.0, "elastic": 1.0},
-}
-"""Section 7.1, with shares of jobs; in Ideal all jobs scale."""
-
-
+SCENARIOS = ("Basic", "Advanced", "Heterogeneous", "Ideal")
+"""Section 7.1."""
 RULES = ("lyra", "afs", "fifo")
 RUNNING = (0.0, 0.5, 1.0)
 """Shares of the jobs that run already."""
@@ -34,8 +27,8 @@ RUNNING = (0.0, 0.5, 1.0)
 
 def made_for(name: str, seed: int, running: float, **options: Any) -> Any:
     """Return an epoch of 354 items of a scenario, by default with 245 GPUs and 80 on loan."""
-    chosen = {"items": 354, "capacity": 245, "loan": 80, "running": running, **SCENARIOS[name]}
-    return dlsched.generate("elastic", seed=seed, **(chosen | options))
+    chosen = {"items": 354, "capacity": 245, "loan": 80, "running": running}
+    return dlsched.generate("elastic", seed=seed, scenario=name.lower(), **(chosen | options))
 
 
 def epoch() -> Iterator[str]:
@@ -174,7 +167,7 @@ def sizes() -> Iterator[str]:
     for items, capacity, loan in ((1000, 700, 240), (3000, 600, 200), (20_000, 4000, 1300)):
         for name in ("Advanced", "Ideal"):
             made = dlsched.generate(
-                "elastic", seed=1, items=items, capacity=capacity, loan=loan, **SCENARIOS[name]
+                "elastic", seed=1, items=items, capacity=capacity, loan=loan, scenario=name.lower()
             )
             began = time.process_time()
             result = dlsched.solve(made, "dp", time_limit=60)

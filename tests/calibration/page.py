@@ -1,0 +1,101 @@
+"""Writes docs/calibration.md: what papers print of their workloads, and what generators draw.
+
+``python tests/calibration/page.py`` measures all but the rows in `SLOW` lists, which keep what the
+page says; ``--slow`` measures these as well, in about ten minutes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from marginal import Marginal
+
+from dlsched.registry.generators import VERSIONS
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "calibration.md"
+HEAD = """# Generators and what the papers print
+
+Written by `python tests/calibration/page.py`. Each number that a paper prints of its workload, or
+that follows from printed ones, stands beside the mean over ten seeds of what the generator draws,
+by default or with the options named. A test holds the mean within the band. What papers do not print
+is chosen by this library; the docstrings of the constants say so, and `dlsched show` does for the
+parameters. The sections, figures and tables are those of the paper of the problem.
+
+The rows marked "whole trace" are measured when this page is written, and the test reads them here.
+"""
+COLUMNS = ("marginal", "printed", "obtained", "band", "source")
+
+
+def generators() -> dict[str, tuple[list[Marginal], list[Marginal]]]:
+    """Return the marginals of each generator: those of the test, and those that take long."""
+    names = sorted(file.stem for file in HERE.glob("printed_*.py"))
+    modules = {name.removeprefix("printed_"): importlib.import_module(name) for name in names}
+    return {
+        name: (module.MARGINALS, getattr(module, "SLOW", [])) for name, module in modules.items()
+    }
+
+
+def title(name: str) -> str:
+    """Return the heading of a generator, with its version."""
+    problem, _, workload = name.partition("_")
+    version = VERSIONS.get(problem, VERSIONS["simulation"])
+    return f"## {' '.join((problem, workload)).strip()}, version {version}"
+
+
+def row(marginal: Marginal, obtained: str, slow: bool) -> tuple[str, ...]:
+    """Return the cells of a marginal."""
+    name = marginal.name + (", whole trace" if slow else "")
+    low, high = number(marginal.low), number(marginal.high)
+    band = low if low == high else f"{low} to {high}"
+    return name, number(marginal.printed), obtained, band, marginal.source
+
+
+def number(value: float) -> str:
+    """Return a number with four digits at least, and no zeros after the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def kept(text: str) -> dict[tuple[str, str], str]:
+    """Return what a page says was obtained, by heading without version, and name."""
+    found, heading = {}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line.split(",")[0]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == len(COLUMNS):
+            found[heading, cells[0]] = cells[2]
+    return found
+
+
+def page(before: str, slow: bool | None = False) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    before
+        The page of before, whose digits are kept where nothing is measured.
+    slow
+        Whether to measure what takes long as well; None measures nothing.
+    """
+    old = kept(before)
+    parts = [HEAD]
+    for name, (quick, long) in generators().items():
+        lines = [title(name), "", "| " + " | ".join(COLUMNS) + " |", "|---|---|---|---|---|"]
+        for marginal in [*quick, *long]:
+            late = marginal in long
+            cells = row(marginal, "", late)
+            if slow or (slow is not None and not late):
+                obtained = number(marginal.obtained())
+            else:
+                obtained = old.get((title(name).split(",")[0], cells[0]), "not measured")
+            lines.append("| " + " | ".join(row(marginal, obtained, late)) + " |")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(page(text, slow="--slow" in sys.argv), encoding="utf-8")
