@@ -20,9 +20,9 @@ HEAD = """# Generators and what the papers print
 
 Written by `python tests/calibration/page.py`. Each number that a paper prints of its workload, or
 that follows from printed ones, stands beside the mean over ten seeds of what the generator draws,
-by default or with the options named. A test holds the mean within the band. What papers do not print
-is chosen by this library; the docstrings of the constants say so, and `dlsched show` does for the
-parameters. The sections, figures and tables are those of the paper of the problem.
+by default or with the options named. A test holds the mean within the band. What papers do not
+print is chosen by this library; the docstrings of the constants say so, and `dlsched show` does for
+the parameters. The sections, figures and tables are those of the paper of the problem.
 
 The rows marked "whole trace" are measured when this page is written, and the test reads them here.
 """

@@ -44,9 +44,9 @@ MARGIN: Final = 0.25
 """Largest relative error of a wrong estimate (Table 9)."""
 PRESETS: Final = {"paper-low": 0.715, "paper": 0.765, "paper-high": 0.815}
 """Loads, found with `fifo` on the paper's cluster: at "paper" 72 % of training are in use, and the
-percentiles of queueing and completion times are near Table 8. The printed mean of queueing, 3,072 s,
-comes out at "paper-high" only: by Table 8's percentiles it is at most 2,750 s without the longest
-1 %, which then would wait for nine hours or more."""
+percentiles of queueing and completion times are near Table 8. The printed mean of queueing, 3,072
+s, comes out at "paper-high" only. By Table 8's percentiles it is at most 2,750 s without the
+longest 1 %, which would then have to wait for nine hours."""
 
 
 def inference_load(
