@@ -82,7 +82,13 @@ WHOLE = [
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")
 """What serves one claim each, and is not installed."""
-WRITTEN = ("docs/fields/", "docs/calibration.md", "docs/claims.md", "docs/schema/", "docs/instances.md")
+WRITTEN = (
+    "docs/calibration.md",
+    "docs/claims.md",
+    "docs/fields/",
+    "docs/instances.md",
+    "docs/schema/",
+)
 """Pages that programs write."""
 
 

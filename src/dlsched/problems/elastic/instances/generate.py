@@ -62,7 +62,7 @@ def generate(
     scaling: str = "linear",
     gpus_per_worker: Mapping[int, float] = GPUS_PER_WORKER,
     max_base: int = 3,
-    hours: tuple[float, float] = (1 / 60, 24.0),
+    hours: tuple[float, float] = (0.02, 22.0),
     loan: int | None = None,
     loan_speed: float = LOAN_SPEED,
     fungible: float | None = None,
@@ -102,7 +102,7 @@ def generate(
         Base workers are 1 to this, of this library; large jobs have 2, 4 or 8.
     hours
         Range in hours of the running time with the base workers, log-uniform, in whole seconds;
-        section 7.1 has minutes to days. The mean of the default, 3.3, follows from Table 5. Large
+        section 7.1 has minutes to days. The mean of the default, 3.1, follows from Table 5. Large
         jobs run for 2 to 46.8 hours.
     loan
         Free GPUs on loan. If given, the instance has two pools, and `capacity` is that of training;

@@ -77,14 +77,15 @@ def generate(
         of jobs larger than a server share servers with each other only, as server 5 of Figure 5.
         With the last three a job has one worker per server.
     spread
-        Share of jobs whose workers must sit on distinct servers; for ``"best_fit"`` only.
+        Share of jobs whose workers must sit on distinct servers, of this library; for
+        ``"best_fit"`` only.
     odd
         Share of jobs of more than 2 GPUs whose number of GPUs n is replaced by a number drawn
-        uniformly from n // 2 + 1 to n - 1.
+        uniformly from n // 2 + 1 to n - 1; of this library.
     churn
-        Departures per job of the full fleet. Each removes a job drawn at random; then arrivals
-        start in their order until one does not fit, which waits for the next departure (with
-        `jobs`, at most one starts). So workers are placed where GPUs became free.
+        Departures per job of the full fleet, of this library. Each removes a job drawn at random;
+        then arrivals start in their order until one does not fit, which waits for the next
+        departure (with `jobs`, at most one starts). So workers are placed where GPUs became free.
     flexible
         Share of jobs that are elastic; 0.19 of the running ones, as follows from section 2.2 and
         Table 5. With ``"best_fit"`` elastic jobs are larger, a seventh of them have as many
