@@ -38,8 +38,8 @@ TIMES: Final = (
     (0, 60),
     (0.779, 600),
     (0.785, 27_000),
-    (0.948, 80_000),
-    (0.99, 385_000),
+    (0.948, 86_000),
+    (0.989, 385_000),
     (1, 425_000),
 )
 """Shares of the jobs that are not elastic, and seconds that these run at most. With elastic jobs
