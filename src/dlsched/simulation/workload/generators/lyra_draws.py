@@ -42,9 +42,9 @@ TIMES: Final = (
     (0.989, 385_000),
     (1, 425_000),
 )
-"""Shares of the jobs that are not elastic, and seconds that these run at most. With elastic jobs
-and the baseline's queueing they give the completion times of Table 8: half of the jobs take at most
-791 s, and a quarter at least 29,163."""
+"""Shares of the jobs that are not elastic, and seconds that these run at most **(D)**. With elastic
+jobs and the baseline's queueing completion times are near Table 8, where half of the jobs take at
+most 791 s, and a quarter at least 29,163."""
 STEEPNESS: Final = (1, 1, 16, 16, 1)
 """How late running times grow between these **(D)**; the printed mean leaves little there."""
 ELASTIC_SPREAD: Final = 0.5
