@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from statistics import fmean
 from typing import Any
 
@@ -11,6 +11,7 @@ from marginal import Marginal
 import dlsched
 
 
+@cache
 def drawn(seed: int, **options: Any) -> Any:
     """Draw many jobs, as running times differ by a factor of a thousand."""
     return dlsched.generate("elastic", seed, jobs=2000, **options)
