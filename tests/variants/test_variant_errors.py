@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -385,6 +386,7 @@ CAPTURED: dict[str, Callable[[int], Any]] = {
     "nested": lambda k: captured({"a": [(1, {k}), None]}),
     "function": lambda k: captured([captured(k), captured]),
     "array": lambda k: captured(np.array([1.5, k])),
+    "namespace": lambda k: captured(SimpleNamespace(most=k)),
     "instance": lambda k: captured(dlsched.generate("reclaiming", k, servers=4)),
 }
 
@@ -428,8 +430,8 @@ def in_a_cell(version: str | None = None) -> Variant:
 
 
 def opaque(version: str | None = None) -> Variant:
-    """Return a variant of data that no text states."""
-    return Variant("reclaiming", "few", captured(SimpleNamespace(most=3)), version=version)
+    """Return a variant of data that cannot be pickled."""
+    return Variant("reclaiming", "few", captured(Lock()), version=version)
 
 
 @pytest.mark.parametrize("make", [in_a_cell, opaque])

@@ -80,7 +80,7 @@ class Variant:
         state; what it is called with is on the problem's card. ``None`` for no rule.
     version
         What results call this variant beside its name: needed where its functions are in no file,
-        as in a notebook, or were given data that no text states; change it with the functions.
+        as in a notebook, or were given what cannot be pickled; change it with the functions.
     sha256
         Digest of all this: of functions, their files, with the user's files that these import, and
         what they were given. ``None`` where a version is needed.
