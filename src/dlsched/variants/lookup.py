@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 import threading
@@ -80,10 +79,8 @@ def _module(place: str) -> ModuleType:
 
 def _load(label: str, path: Path, text: bytes) -> None:
     """Run a file's text as a module; Python's cache may have that of a second before."""
-    spec = importlib.util.spec_from_file_location(label, path)
-    if spec is None:
-        raise OptionError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(label)
+    module.__file__ = str(path)
     sys.modules[label] = module
     try:
         exec(compile(text, path, "exec", dont_inherit=True), vars(module))
