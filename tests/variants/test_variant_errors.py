@@ -120,11 +120,14 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
     (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
     (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
-    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit that is no finite number"),
+    (
+        row(lambda m: m.x[FIRST[0]] >= INF),
+        "added has a limit or a coefficient that is no finite number",
+    ),
     (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
     (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has"),
-    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has"),
+    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "no finite number"),
+    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "no finite number"),
     (in_a_loop, "constrain set m.off, which was there"),
     *(
         (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
-from functools import partial
 
 from dlsched.errors import SolverDisagreement, SolverFailure
 from dlsched.results.objective import (
@@ -29,24 +28,16 @@ from dlsched.schema.envelope import Instance
 from dlsched.solvers.levels import solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION, undecided_level, undecided_row
 from dlsched.solvers.standard_form import compile_model
-from dlsched.variants.exact_whole import ExactWhole
+from dlsched.variants.exact_whole import solve_in_fractions
 from dlsched.variants.problem import ChangedProblem
 
 
 def decide(problem: ChangedProblem, instance: Instance, run: Run) -> Claim:
     """Return the optimum of a variant by its whole model, or what is known of it."""
     change = problem.model.change(instance)
-    check = partial(problem.check, instance)
-    whole = ExactWhole(
-        change,
-        run,
-        read=partial(problem.model.read, instance, change.model),
-        check=check,
-        assign=partial(problem.model.assign, instance, change.model),
-    )
     form = compile_model(change.model)
     wide = undecided_row(form, change.model.ROW_SCALES) or undecided_level(form)
-    exactly = whole.solve(run.known) if wide else None
+    exactly = solve_in_fractions(problem, instance, run, run.known) if wide else None
     if exactly is not None:
         return exactly
     try:
@@ -54,24 +45,32 @@ def decide(problem: ChangedProblem, instance: Instance, run: Run) -> Claim:
     except (SolverDisagreement, SolverFailure) as error:
         reason = f"{BEYOND_PRECISION}: {error}"
         claim = Claim(status=Status.NO_SOLUTION, reason=reason, termination=Termination.TOLERANCES)
-    objective = None if claim.solution is None else check(claim.solution).objective
+    solution = claim.solution
+    objective = None if solution is None else problem.check(instance, solution).objective
+    reason = ""
     refuted = None if objective is None else _refuted(claim, objective)
     if refuted is not None:
-        claim = _without_tolerances(claim, refuted)
+        reason = f"{BEYOND_PRECISION}: the check refutes what the solver states"
+        bounds = [
+            [bound for bound in level if i < refuted or bound.kind == "certified"]
+            for i, level in enumerate(claim.bounds)
+        ]
+        claim = replace(claim, objective=None, bounds=bounds)
     elif objective is not None and claim.status is Status.OPTIMAL:
         continuous = change.model.UNITS.keys()
         chosen = {n for n, e in change.levels.items() if not continuous.isdisjoint(e.terms)}
         gap = _gap_of(chosen, claim, objective)
         if gap > run.gap + SOLVER_PRECISION:
             reason = f"{run.solver}'s tolerances leave a gap of {gap:.3g}"
-            ended = Termination.TOLERANCES
-            claim = replace(claim, status=Status.FEASIBLE, reason=reason, termination=ended)
+    if reason:
+        ended = Termination.TOLERANCES
+        claim = replace(claim, status=Status.FEASIBLE, reason=reason, termination=ended)
     if not wide and (claim.status is Status.INFEASIBLE or claim.termination in _UNDECIDED):
         proved = [] if objective is None else _proved(claim, objective)
-        exactly = whole.solve(claim.solution, proved)
+        exactly = solve_in_fractions(problem, instance, run, claim.solution, proved)
         if exactly is not None and exactly.status is not claim.status:
-            bounds = [*claim.bounds[: len(proved)], *exactly.bounds[len(proved) :]]
-            return replace(exactly, bounds=bounds)
+            before = claim.bounds[: len(proved)]
+            return replace(exactly, bounds=[*before, *exactly.bounds[len(proved) :]])
     return claim
 
 
@@ -118,20 +117,3 @@ def _gap_of(levels: Container[str], claim: Claim, objective: Objective) -> float
 def _beaten(level: Level, value: Number, bound: Bound) -> bool:
     beaten = relative_gap(value, bound.value) > SLACK[bound.kind]
     return beaten and level.better(value, bound.value)
-
-
-def _without_tolerances(claim: Claim, refuted: int) -> Claim:
-    """Return a claim without what it states of a level and the later ones by a solver alone."""
-    reason = f"{BEYOND_PRECISION}: the check refutes what the solver states"
-    bounds = [
-        [bound for bound in level if i < refuted or bound.kind == "certified"]
-        for i, level in enumerate(claim.bounds)
-    ]
-    return replace(
-        claim,
-        status=Status.FEASIBLE,
-        reason=reason,
-        termination=Termination.TOLERANCES,
-        objective=None,
-        bounds=bounds,
-    )

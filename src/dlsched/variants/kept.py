@@ -35,10 +35,6 @@ class Kept:
         self.attributes = _attributes(model)
         self.granularity = dict(getattr(model, "GRANULARITY", {}))
 
-    def __contains__(self, name: object) -> bool:
-        """Whether the problem has a component of this name."""
-        return name in self.components
-
     def added(self) -> list[Any]:
         """Return the components that were not there."""
         components = self.model.component_objects(descend_into=False)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -20,11 +21,48 @@ by them: HiGHS those below a hundredth of it."""
 
 
 class Column(NamedTuple):
-    """A variable: its bounds, ``None`` for none, and whether it is integer."""
+    """A variable or a sum: its bounds, ``None`` for none, and whether it is integer."""
 
     lower: Fraction | None
     upper: Fraction | None
-    integer: bool
+    integer: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value is within the bounds."""
+        return self.lower is not None and self.upper is not None and self.lower > self.upper
+
+    def has(self, value: Fraction) -> bool:
+        """Whether a value is within the bounds."""
+        return self.nearest(value) == value
+
+    def nearest(self, value: Fraction) -> Fraction:
+        """Return the value within the bounds that is nearest."""
+        if self.lower is not None and value < self.lower:
+            return self.lower
+        return self.upper if self.upper is not None and value > self.upper else value
+
+    def room(self, value: Fraction, step: int) -> Fraction | None:
+        """Return how far a value may go up (1) or down (-1); ``None`` for without end."""
+        end = self.upper if step > 0 else self.lower
+        return None if end is None else step * (end - value)
+
+    def times(self, factor: Fraction) -> Column:
+        """Return the bounds of a multiple."""
+        low, high = (None if end is None else end * factor for end in (self.lower, self.upper))
+        return Column(low, high) if factor > 0 else Column(high, low)
+
+    def whole(self) -> Column:
+        """Return the bounds of the whole numbers within."""
+        low = None if self.lower is None else Fraction(math.ceil(self.lower))
+        high = None if self.upper is None else Fraction(math.floor(self.upper))
+        return Column(low, high, True)
+
+    def meet(self, other: Column) -> Column:
+        """Return the bounds of what is within both."""
+        lows = [end for end in (self.lower, other.lower) if end is not None]
+        highs = [end for end in (self.upper, other.upper) if end is not None]
+        return Column(max(lows, default=None), min(highs, default=None), self.integer)
 
 
 def with_smaller(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
