@@ -135,7 +135,10 @@ class Variant:
             object.__setattr__(self, "levels", tuple(self.levels))
         if self.version is not None and not (isinstance(self.version, str) and self.version):
             raise OptionError(f"{self}: version={spelled(self.version)} must be text, as '1'")
-        object.__setattr__(self, "sha256", self._identity())
+        names = [(e.name, e.sense) if isinstance(e, Level) else e for e in self.levels or ()]
+        stated = [self.problem, self.name, names, sorted(fix.items())]
+        functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
+        object.__setattr__(self, "sha256", identity(stated, functions, self.version))
 
     def _validate_levels(self, known: Sequence[str]) -> None:
         """Refuse a list of levels that is empty, unknown or ambiguous."""
@@ -163,13 +166,6 @@ class Variant:
         """Pickle what it is made of; the identity is computed again."""
         parts = (self.problem, self.name, self.constrain, self.levels, dict(self.fix), self.allow)
         return type(self), (*parts, self.version)
-
-    def _identity(self) -> str | None:
-        """Return the digest of what the variant is."""
-        names = [(e.name, e.sense) if isinstance(e, Level) else e for e in self.levels or ()]
-        stated = [self.problem, self.name, names, sorted(self.fix.items())]
-        functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
-        return identity(stated, functions, self.version)
 
     @property
     def rule(self) -> Rule | None:

@@ -73,17 +73,12 @@ def _module(place: str) -> ModuleType:
     label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}_{content}"
     with _LOADING:
         if label not in sys.modules:
-            _load(label, path, text)
+            module = ModuleType(label)
+            module.__file__ = str(path)
+            sys.modules[label] = module
+            try:  # Python's cache of compiled files may have the text of a second before
+                exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+            except BaseException:
+                del sys.modules[label]
+                raise
         return sys.modules[label]
-
-
-def _load(label: str, path: Path, text: bytes) -> None:
-    """Run a file's text as a module; Python's cache may have that of a second before."""
-    module = ModuleType(label)
-    module.__file__ = str(path)
-    sys.modules[label] = module
-    try:
-        exec(compile(text, path, "exec", dont_inherit=True), vars(module))
-    except BaseException:
-        del sys.modules[label]
-        raise
