@@ -190,7 +190,6 @@ def change_model(
     _set_levels(variant, model, expressions)
     model.UNITS = units_of(stated.values(), variables)
     model.ROW_SCALES = {row.name: row_scale(row, stated[row.name]) for row in rows}
-    empty = [row for row in rows if not stated[row.name].terms]
     signs = {level.name: 1 if level.sense == "minimize" else -1 for level in variant.own_levels}
     change = Change(model, rows, variables, expressions, signs)
     if variant.added.setdefault(instance.sha256, change.digest) != change.digest:
@@ -199,6 +198,7 @@ def change_model(
             f"when they were called before; let them read neither a clock, nor random numbers, "
             f"nor what changes meanwhile, or make the variant again"
         )
+    empty = [row for row in rows if not stated[row.name].terms]
     _state_impossible(model, [row for row in empty if not stated[row.name].holds(Fraction(0))])
     return change
 

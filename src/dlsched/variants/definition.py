@@ -17,7 +17,6 @@ from dlsched.variants.allowing import Allow, Rule, validate_form
 from dlsched.variants.identity import identity
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SENSES = ("minimize", "maximize")
 
 Constrain = Callable[[Any, Any], None]
 """``constrain(m, instance)``: adds components to the Pyomo model `m` of an instance."""
@@ -45,7 +44,7 @@ class Level:
         """Refuse what is no level."""
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise OptionError(f"level {spelled(self.name)}: its name must be a Python identifier")
-        if self.sense not in _SENSES:
+        if self.sense not in ("minimize", "maximize"):
             raise OptionError(
                 f"level {self.name}: sense={spelled(self.sense)} must be minimize or maximize"
             )

@@ -53,8 +53,7 @@ class Evaluation:
 
     def levels(self) -> dict[str, Number]:
         """Return the values of the variant's own levels, where `violations` gave values to all."""
-        levels = self.change.levels.items()
-        return {name: simplify(level.at(self._values)) for name, level in levels}
+        return {n: simplify(level.at(self._values)) for n, level in self.change.levels.items()}
 
 
 def _at(row: ExactRow, values: Mapping[int, Fraction]) -> ExactRow:

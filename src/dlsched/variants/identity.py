@@ -19,10 +19,6 @@ from typing import Any
 from dlsched.execution import sources
 
 
-class _Unstated(Exception):
-    """A function in no file."""
-
-
 def identity(stated: Sequence[Any], functions: Sequence[Any], version: str | None) -> str | None:
     """Return the SHA-256 of what a variant is; ``None`` if it needs a version.
 
@@ -108,12 +104,12 @@ class _Content(pickle.Pickler):
         name, package = f"{value.__module__}.{value.__qualname__}", _package(value)
         code = getattr(value, "__code__", None)
         if code is not None and (package == "builtins" or not Path(code.co_filename).is_file()):
-            raise _Unstated  # the text of an exec, or of a cell
+            raise pickle.PicklingError("the text of an exec, or of a cell")
         if package == "dlsched" or (package in sys.stdlib_module_names and package != "__main__"):
             return name
         file = getattr(sys.modules.get(value.__module__), "__file__", None)
         if file is None:
-            raise _Unstated
+            raise pickle.PicklingError("a function in no file")
         if sources.is_foreign(file) and package not in self.packages:
             return f"{name} of {sources.version_of(package)}"
         self.files |= _files_of(value.__module__, Path(file).absolute())
@@ -137,7 +133,7 @@ def _files_of(module: str, path: Path) -> dict[str, str]:
     if closure is None or not _is_current(closure):
         closure = _LATEST[place] = sources.Closure(*place)
     if name not in closure.files:
-        raise _Unstated
+        raise pickle.PicklingError("a function in no file")
     versions = {name: sources.version_of(name) for name in closure.packages - _NEEDED}
     return versions | {f"{sources.MODULE}{name}": d for name, d in closure.digests.items()}
 

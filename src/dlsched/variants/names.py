@@ -27,11 +27,9 @@ def named_jobs(model: Any, expressions: Iterable[Any]) -> list[Any]:
     All, if one of some expressions has the model's expression that the attribute `NAMES_ALL` names.
     """
     found = {key[0] for name in named_later(model) for key in model.component(name)}
-    whole = getattr(model, "NAMES_ALL", None)
-    if whole is not None:
-        used = {c.local_name for e in expressions for c in _named_expressions(e)}
-        if whole in used:
-            return list(model.JOBS)
+    used = {c.local_name for e in expressions for c in _named_expressions(e)}
+    if getattr(model, "NAMES_ALL", None) in used:
+        return list(model.JOBS)
     return [job for job in model.JOBS if job in found] if found else []
 
 
@@ -121,5 +119,4 @@ def _quoted(component: Any, key: Any) -> str:
     """Return Pyomo's name."""
     from pyomo.core.base.component_namer import index_repr
 
-    name: str = component.local_name
-    return name if key is None else name + index_repr(key)
+    return f"{component.local_name}{'' if key is None else index_repr(key)}"

@@ -17,7 +17,7 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 from dlsched.variants.decision import decide
-from dlsched.variants.definition import Level, Variant
+from dlsched.variants.definition import Variant
 from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import describe
 from dlsched.variants.lookup import find_variant
@@ -53,7 +53,36 @@ class VariantProblem(ChangedProblem):
     @cached_property
     def methods(self) -> dict[str, Method]:
         """The variant's own methods, and the problem's heuristics and baselines."""
-        return methods_of(self)
+        base, name = self.base, self.name
+
+        def whole_model(instance: Instance, run: Run) -> Claim:
+            """Integer program of the problem's whole model with the variant's changes.
+
+            Exact because every solution of the problem is a point of the whole model, and the
+            variant's constraints and levels are stated there.
+            """
+            if self.refined:
+                return EstimatedLevels(self, instance, run).solve()
+            run.known = _better(self, instance, run.known)
+            return decide(self, instance, run)
+
+        def relaxation(instance: Instance, run: Run) -> Claim:
+            """Bound of the first level by the duals of the whole model's linear relaxation."""
+            if self.refined:
+                return EstimatedLevels(self, instance, run).bound()
+            return relax_first_level(instance, run, self.model)
+
+        trust(whole_model, name)
+        trust(relaxation, name)
+        preload = base.methods[base.exact].preload if self.refined else SOLVER_LIBRARIES
+        exact = Method(EXACT, name, Kind.EXACT, whole_model, preload, BOUND)
+        bound = Method(BOUND, name, Kind.BOUND, relaxation, preload)
+        kinds = (Kind.HEURISTIC, Kind.BASELINE)
+        heuristics = {key: method for key, method in base.methods.items() if method.kind in kinds}
+        if not self.variant.only_allows:
+            return {EXACT: exact, BOUND: bound, **heuristics}
+        whole = {EXACT: exact} if self.model.forbidden else {}
+        return {**_with_rule(self), **whole, **heuristics}
 
     def admit(self, claim: Claim, method: Method, instance: Instance) -> Claim:
         """Return the claim of a method that does not know the variant.
@@ -115,51 +144,15 @@ def changed_problem(variant: Variant) -> VariantProblem:
         raise OptionError(f"{base.name} has no variants: they could name no variable of its model")
     known = {level.name: level for level in base.levels}
     levels = [
-        known[level] if isinstance(level, str) else _objective_level(level)
+        known[level]
+        if isinstance(level, str)
+        else ObjectiveLevel(level.name, "min" if level.sense == "minimize" else "max", "")
         for level in variant.levels or known
     ]
     values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
     exact = COLUMNS if variant.only_allows else EXACT
     values |= {"levels": tuple(levels), "exact": exact, "bound": BOUND, "choose": None}
     return VariantProblem(**values, variant=variant)
-
-
-def _objective_level(level: Level) -> ObjectiveLevel:
-    return ObjectiveLevel(level.name, "min" if level.sense == "minimize" else "max", "")
-
-
-def methods_of(problem: ChangedProblem) -> dict[str, Method]:
-    """Return the variant's own methods, and the problem's heuristics and baselines."""
-    base, name = problem.base, problem.name
-
-    def whole_model(instance: Instance, run: Run) -> Claim:
-        """Integer program of the problem's whole model with the variant's changes.
-
-        Exact because every solution of the problem is a point of the whole model, and the
-        variant's constraints and levels are stated there.
-        """
-        if problem.refined:
-            return EstimatedLevels(problem, instance, run).solve()
-        run.known = _better(problem, instance, run.known)
-        return decide(problem, instance, run)
-
-    def relaxation(instance: Instance, run: Run) -> Claim:
-        """Bound of the first level by the duals of the whole model's linear relaxation."""
-        if problem.refined:
-            return EstimatedLevels(problem, instance, run).bound()
-        return relax_first_level(instance, run, problem.model)
-
-    trust(whole_model, name)
-    trust(relaxation, name)
-    preload = base.methods[base.exact].preload if problem.refined else SOLVER_LIBRARIES
-    exact = Method(EXACT, name, Kind.EXACT, whole_model, preload, BOUND)
-    bound = Method(BOUND, name, Kind.BOUND, relaxation, preload)
-    kinds = (Kind.HEURISTIC, Kind.BASELINE)
-    heuristics = {key: method for key, method in base.methods.items() if method.kind in kinds}
-    if not problem.variant.only_allows:
-        return {EXACT: exact, BOUND: bound, **heuristics}
-    whole = {EXACT: exact} if problem.model.forbidden else {}
-    return {**_with_rule(problem), **whole, **heuristics}
 
 
 def _better(problem: ChangedProblem, instance: Instance, known: Solution | None) -> Solution | None:

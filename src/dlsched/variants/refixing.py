@@ -44,8 +44,7 @@ def refix(variant: Variant, other: Change) -> Change | None:
         model.UNFIXED = _unfixed(model)
     unfixed: _Unfixed = model.UNFIXED
     fix_variables(variant, model, unfixed.names)
-    component = model.component(FIXED)
-    fixed = list(component.values()) if component is not None else []
+    fixed = list(model.component(FIXED).values()) if variant.fix else []
     scales = {row.name: row_scale(row) for row in fixed}
     model.ROW_SCALES = unfixed.scales | scales
     setattr(model, COMPILED, unfixed.form and _with_rows(unfixed.form, fixed, scales))

@@ -85,10 +85,9 @@ def validate_variable(variant: Variant, variable: Any) -> None:
 
 def _fixed_at(variant: Variant, variable: Any) -> tuple[float, float]:
     """Return the value at which a variable is fixed, as both bounds."""
-    value, (low, high) = variable.value, variable.bounds
-    fits = value is not None and math.isfinite(value)
-    fits = fits and (low is None or value >= low) and (high is None or value <= high)
-    if not fits or (variable.is_integer() and value != round(value)):
+    value, column = variable.value, column_of(variable)
+    fits = value is not None and math.isfinite(value) and column.has(exact(value))
+    if not fits or (column.integer and value != round(value)):
         raise OptionError(
             f"{variant}: {variable.name} is fixed at {value}, which its domain or bounds exclude"
         )

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from dlsched.solvers.row_scale import ExactRow
+from dlsched.variants.exact_values import sum_of
 
 Terms: TypeAlias = Mapping[int, Fraction]
 """Coefficients by column."""
@@ -72,21 +73,19 @@ def with_smaller(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
     """
     if not differ_much(row.terms) or (row.lower is None) == (row.upper is None):
         return row
-    if row.lower is not None:
-        return ExactRow(*_at_least(row.terms, row.lower, columns), None)
-    assert row.upper is not None
-    smaller, limit = _at_least(_negative(row.terms), -row.upper, columns)
-    return ExactRow(_negative(smaller), None, -limit)
+    sign = 1 if row.upper is None else -1
+    least = row.lower if row.upper is None else -row.upper
+    assert least is not None
+    turned = {key: sign * coefficient for key, coefficient in row.terms.items()}
+    smaller, limit = _at_least(turned, least, columns)
+    terms = {key: sign * coefficient for key, coefficient in smaller.items()}
+    return ExactRow(terms, limit, None) if sign == 1 else ExactRow(terms, None, -limit)
 
 
 def differ_much(terms: Terms) -> bool:
     """Whether a solver may leave out a coefficient as too small."""
     sizes = [abs(coefficient) for coefficient in terms.values()]
     return bool(sizes) and min(sizes) < max(sizes) * LEAST
-
-
-def _negative(terms: Terms) -> Terms:
-    return {key: -coefficient for key, coefficient in terms.items()}
 
 
 def _at_least(
@@ -101,12 +100,12 @@ def _at_least(
     known = {key: end for key, end in ends.items() if end is not None}
     if len(known) < len(terms):
         return terms, limit
-    missing = limit - sum((c * known[key] for key, c in terms.items()), Fraction(0))
+    missing = limit - sum_of(terms, known)
     if missing <= 0:
         return terms, limit
     smaller = {
         key: max(-missing, min(missing, c)) if columns[key].integer else c
         for key, c in terms.items()
     }
-    least = sum((c * known[key] for key, c in smaller.items()), Fraction(0))
+    least = sum_of(smaller, known)
     return smaller, missing + least
