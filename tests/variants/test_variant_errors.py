@@ -112,6 +112,7 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (does(lambda m: setattr(m, "INTEGRAL", ("x",))), "m.INTEGRAL belongs to"),
     (does(lambda m: m.deactivate()), "the model itself was deactivated"),
     (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[1]] <= 0), "added is not a linear expression"),
+    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[0]] <= 0), "added is not a linear expression"),
     (adds(lambda m: pyo.Objective(expr=m.x[FIRST[0]])), "added is an objective"),
     (adds(lambda m: pyo.Block()), "added is a Block"),
     (adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1)), "added is a"),
@@ -120,14 +121,11 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
     (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
     (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
-    (
-        row(lambda m: m.x[FIRST[0]] >= INF),
-        "added has a limit or a coefficient that is no finite number",
-    ),
+    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit or a coefficient that is no finite"),
     (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
     (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "no finite number"),
+    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has a limit or a coefficient"),
+    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has a limit or a coefficient"),
     (in_a_loop, "constrain set m.off, which was there"),
     *(
         (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")
