@@ -56,7 +56,7 @@ FOLDERS = [
     Budget("records", ("records",), 5200, 8071),
     Budget("studies", ("studies",), 1150, 1738),
     Budget("cli", ("cli",), 3100, 3300),
-    Budget("variants", ("variants",), 2600, 3416),
+    Budget("variants", ("variants",), 2600, 2900),
     Budget("proofs", ("proofs",), 3100),
     Budget("api and testing", ("api", "testing"), 4700, 4724),
     Budget(

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,6 +112,7 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (does(lambda m: setattr(m, "INTEGRAL", ("x",))), "m.INTEGRAL belongs to"),
     (does(lambda m: m.deactivate()), "the model itself was deactivated"),
     (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[1]] <= 0), "added is not a linear expression"),
+    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[0]] <= 0), "added is not a linear expression"),
     (adds(lambda m: pyo.Objective(expr=m.x[FIRST[0]])), "added is an objective"),
     (adds(lambda m: pyo.Block()), "added is a Block"),
     (adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1)), "added is a"),
@@ -119,11 +121,11 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
     (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
     (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
-    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit that is no finite number"),
+    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit or a coefficient that is no finite"),
     (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
     (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has"),
-    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has"),
+    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has a limit or a coefficient"),
+    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has a limit or a coefficient"),
     (in_a_loop, "constrain set m.off, which was there"),
     *(
         (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")
@@ -385,6 +387,7 @@ CAPTURED: dict[str, Callable[[int], Any]] = {
     "nested": lambda k: captured({"a": [(1, {k}), None]}),
     "function": lambda k: captured([captured(k), captured]),
     "array": lambda k: captured(np.array([1.5, k])),
+    "namespace": lambda k: captured(SimpleNamespace(most=k)),
     "instance": lambda k: captured(dlsched.generate("reclaiming", k, servers=4)),
 }
 
@@ -428,8 +431,8 @@ def in_a_cell(version: str | None = None) -> Variant:
 
 
 def opaque(version: str | None = None) -> Variant:
-    """Return a variant of data that no text states."""
-    return Variant("reclaiming", "few", captured(SimpleNamespace(most=3)), version=version)
+    """Return a variant of data that cannot be pickled."""
+    return Variant("reclaiming", "few", captured(Lock()), version=version)
 
 
 @pytest.mark.parametrize("make", [in_a_cell, opaque])

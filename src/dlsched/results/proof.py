@@ -33,7 +33,7 @@ class VariantLabel(NamedTuple):
     def to_data(self) -> JsonObject:
         """Return name and identity; without one it is an `OptionError`."""
         if self.sha256 is None:
-            why = "a function of it is in no file, or was given data that no text states"
+            why = "a function of it is in no file, or was given what cannot be pickled"
             raise OptionError(f'variant {self.name} has no identity: {why}; state version="1"')
         return {"name": self.name, "sha256": self.sha256}
 

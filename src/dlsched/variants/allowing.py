@@ -19,22 +19,13 @@ Allow = Callable[..., bool]
 """The function that a user writes; its arguments are those of the problem's form."""
 
 
-def forms() -> dict[str, str]:
-    """Return what ``allow`` is called with, by problem; those without a form are left out."""
-    known = {owner.name: owner for owner in registry.usable_problems()}
-    return {
-        name: str(owner.module("allow").MEANING)
-        for name, owner in known.items()
-        if owner.has_module("allow")
-    }
-
-
 def validate_form(label: str, owner: Problem, allow: object) -> None:
     """Raise `OptionError` if `allow` is no function, or the problem has no form for one."""
     if not callable(allow):
         raise OptionError(f"{label}: allow must be a function")
     if not owner.has_module("allow"):
-        known = "; ".join(f"{name}: {meaning}" for name, meaning in forms().items())
+        others = [other for other in registry.usable_problems() if other.has_module("allow")]
+        known = "; ".join(f"{other.name}: {other.module('allow').MEANING}" for other in others)
         raise OptionError(
             f"{label}: allow has no form for {owner.name}; use constrain or fix. Forms: {known}"
         )

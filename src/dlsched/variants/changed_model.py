@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from io import StringIO
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.solvers.row_scale import ExactRow
-from dlsched.variants.added import digest_of_added
 from dlsched.variants.definition import Level, Variant
-from dlsched.variants.exact_values import exact_coefficients, sum_of
+from dlsched.variants.exact_values import Linear, coefficients, exact_coefficients
 from dlsched.variants.kept import OWN, Kept
 from dlsched.variants.names import Names, add_beside, named_jobs
-from dlsched.variants.pyomo_log import pyomo_warnings
 from dlsched.variants.rows import (
     exact_row,
+    false_row,
     row_scale,
     step_of,
     units_of,
-    validate_linear,
-    validate_row,
     validate_variable,
+    validated,
 )
 
 FIXED = "fixed"
@@ -33,17 +35,8 @@ _RESERVED = (FIXED, *OWN)
 """Names that a variant may not use, because the library sets them itself after its functions."""
 _REPLACING = "Implicitly replacing the Component attribute "
 """How Pyomo's warning begins that a component was set where one was."""
-
-
-class ExactLevel(NamedTuple):
-    """A level in exact arithmetic: coefficients by the ids of variables, and a constant."""
-
-    terms: dict[int, Fraction]
-    constant: Fraction
-
-    def at(self, values: Mapping[int, Fraction]) -> Fraction:
-        """Return its value where variables have values."""
-        return sum_of(self.terms, values, self.constant)
+_LOGGING = threading.RLock()
+"""Held while what Pyomo logs is taken: its loggers are those of all threads."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,6 @@ class Change:
         Of the variant's own levels, by name.
     signs
         1 for such a level that is minimized, -1 for one that is maximized.
-    digest
-        Of what the variant's functions added.
     """
 
     model: Any
@@ -71,7 +62,6 @@ class Change:
     variables: list[Any]
     expressions: dict[str, Any]
     signs: dict[str, int]
-    digest: str
 
     @cached_property
     def stated(self) -> list[ExactRow]:
@@ -95,9 +85,9 @@ class Change:
         return {key: v for key, v in variables.items() if key not in self.added}
 
     @cached_property
-    def levels(self) -> dict[str, ExactLevel]:
+    def levels(self) -> dict[str, Linear]:
         """The variant's own levels in exact arithmetic, by name."""
-        return {name: ExactLevel(*exact_coefficients(e)) for name, e in self.expressions.items()}
+        return {name: exact_coefficients(e) for name, e in self.expressions.items()}
 
     @cached_property
     def added_costs(self) -> list[dict[int, Fraction]]:
@@ -106,6 +96,27 @@ class Change:
             {k: self.signs[name] * c for k, c in level.terms.items() if k in self.added and c}
             for name, level in self.levels.items()
         ]
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of what the functions added, whatever the order and the names of rows.
+
+        Results have it beside the variant's identity, which has neither data files, nor the
+        environment, nor anything else that a function reads while it is called.
+        """
+        names = {key: v.name for key, v in self.named.items()}
+        names |= {id(v): v.name for v in self.variables}
+
+        def named(terms: Mapping[int, Fraction]) -> list[tuple[str, str]]:
+            return sorted((names[key], str(c)) for key, c in terms.items() if c)
+
+        pairs = zip(self.constraints, self.stated, strict=True)
+        own = [row for entry, row in pairs if not entry.name.startswith(f"{FIXED}[")]
+        pieces = [f"row {row.lower} {named(row.terms)} {row.upper}" for row in own]
+        pieces += [f"variable {v.name} {v.bounds} {v.is_integer()}" for v in self.variables]
+        for name, (terms, constant) in self.levels.items():
+            pieces.append(f"level {name} {named(terms)} {constant}")
+        return hashlib.sha256("\0".join(sorted(pieces)).encode()).hexdigest()
 
 
 def change_model(
@@ -135,7 +146,6 @@ def change_model(
         be fixed is not there.
     """
     import pyomo.core as pyo
-    from pyomo.core.expr import identify_variables
 
     before = Kept(variant, model)
     if variant.constrain is not None:
@@ -153,64 +163,56 @@ def change_model(
     before.validate()
     _refuse_components(variant, model, before.added())
     fix_variables(variant, model)
-    rows = [
-        entry
-        for component in before.added()
-        if component.ctype is pyo.Constraint and component.active
-        for entry in component.values()
-        if entry.active
-    ]
-    variables = [
-        entry
-        for component in before.added()
-        if component.ctype is pyo.Var
-        for entry in component.values()
-    ]
+    added = before.added()
+    active = [c for c in added if c.ctype is pyo.Constraint and c.active]
+    rows = [row for component in active for row in component.values() if row.active]
+    variables = [v for c in added if c.ctype is pyo.Var for v in c.values()]
     for variable in variables:
         validate_variable(variant, variable)
-    for row in rows:
-        validate_row(variant, row, before, nameable)
-    for name, expression in expressions.items():
-        validate_linear(variant, f"level {name}", expression, before, nameable)
-    bodies = [*(row.body for row in rows), *expressions.values()]
-    jobs = named_jobs(model, bodies)
+    stated = {row.name: validated(variant, row.name, exact_row, row) for row in rows}
+    bodies = {row.name: row.body for row in rows}
+    bodies |= {f"level {name}": expression for name, expression in expressions.items()}
+    for what, body in bodies.items():
+        for variable, _ in validated(variant, what, coefficients, body):
+            name = variable.parent_component().local_name
+            if nameable is not None and name in before.components and name not in nameable:
+                raise OptionError(
+                    f"{variant}: {what} names {variable.name}, which solutions do not determine; "
+                    f"variants of {variant.problem} may name: {', '.join(sorted(nameable))}"
+                )
+    jobs = named_jobs(model, bodies.values())
     if jobs and state_named is not None:
-        added = before.added()
-        with pyomo_warnings():
+        with _pyomo_log():
             state_named(model, instance, jobs)
         lost = [c.local_name for c in added if model.component(c.local_name) is not c]
         if lost:
             raise _taken(variant, lost[0])
     _set_levels(variant, model, expressions)
-    stated = {row.name: exact_row(row) for row in rows}
-    own = [row for name, row in stated.items() if not name.startswith(f"{FIXED}[")]
-    names = {id(v): v.name for body in bodies for v in identify_variables(body)}
-    digest = digest_of_added(variant, instance, own, variables, expressions, names)
-    _state_impossible(model, [row for row in rows if _impossible(stated[row.name])])
     model.UNITS = units_of(stated.values(), variables)
     model.ROW_SCALES = {row.name: row_scale(row, stated[row.name]) for row in rows}
     signs = {level.name: 1 if level.sense == "minimize" else -1 for level in variant.own_levels}
-    return Change(model, rows, variables, expressions, signs, digest)
-
-
-def _impossible(row: ExactRow) -> bool:
-    """Whether a row without terms is false."""
-    return not row.terms and not row.holds(Fraction(0))
+    change = Change(model, rows, variables, expressions, signs)
+    if variant.added.setdefault(instance.sha256, change.digest) != change.digest:
+        raise OptionError(
+            f"{variant}: its functions added something else to the model of {instance.name} than "
+            f"when they were called before; let them read neither a clock, nor random numbers, "
+            f"nor what changes meanwhile, or make the variant again"
+        )
+    empty = [row for row in rows if not stated[row.name].terms]
+    _state_impossible(model, [row for row in empty if not stated[row.name].holds(Fraction(0))])
+    return change
 
 
 def _state_impossible(model: Any, rows: list[Any]) -> None:
     """State false rows without terms on a constant, as solvers need it; Pyomo would raise."""
     import pyomo.core as pyo
 
-    if not rows:
-        return
-    constant = pyo.Var(bounds=(0, 0))
-    add_beside(model, "constant", constant)
-    impossible = pyo.Constraint(pyo.Any)
-    add_beside(model, "impossible", impossible)
-    for row in rows:
-        row.deactivate()
-        impossible.add(row.name, constant >= 1)
+    if rows:
+        impossible, false = pyo.Constraint(pyo.Any), false_row(model)
+        add_beside(model, "impossible", impossible)
+        for row in rows:
+            row.deactivate()
+            impossible.add(row.name, false)
 
 
 def _refuse_components(variant: Variant, model: Any, added: list[Any]) -> None:
@@ -240,21 +242,29 @@ def _taken(variant: Variant, name: str) -> OptionError:
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:
     """Call a function of the variant's, and turn whatever it raises into one error."""
     try:
-        # The error says what Pyomo logs.
-        with pyomo_warnings() as warnings:
+        with _pyomo_log() as log:  # the error says what it says
             result = function(model, instance)
     except (KeyboardInterrupt, MemoryError, DlschedError):
         raise
     except BaseException as error:
         raise OptionError(f"{variant}: {what} raised {describe(error)}") from error
-    for warning in warnings:
-        if warning.startswith(_REPLACING):
-            name = warning.removeprefix(_REPLACING).split()[0]
-            raise OptionError(
-                f"{variant}: {what} set m.{name}, which was there, so that what it was before "
-                f"would not count; give each component a name of its own, or take a ConstraintList"
-            )
+    _, replaced, text = log.getvalue().partition(_REPLACING)
+    if replaced:
+        raise OptionError(
+            f"{variant}: {what} set m.{text.split()[0]}, which was there, so that what it was "
+            f"before would not count; give each component a name of its own, or take a "
+            f"ConstraintList"
+        )
     return result
+
+
+@contextmanager
+def _pyomo_log() -> Iterator[StringIO]:
+    """Yield the text that Pyomo's core logs within the block, which is printed nowhere."""
+    from pyomo.common.log import LoggingIntercept
+
+    with _LOGGING, LoggingIntercept(module="pyomo.core") as text:
+        yield text
 
 
 def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> None:
@@ -285,21 +295,21 @@ def _set_levels(variant: Variant, model: Any, expressions: dict[str, Any]) -> No
 
     if variant.levels is None:
         return
-    known = dict(getattr(model, "GRANULARITY", {}))
-    old = {o.local_name: (o.expr, o.sense) for o in model.component_objects(pyo.Objective)}
-    for name in old:
+    steps = dict(getattr(model, "GRANULARITY", {}))
+    known = {
+        o.local_name: (o.expr, o.sense, steps.get(o.local_name, 0))
+        for o in model.component_objects(pyo.Objective)
+    }
+    for name in known:
         model.del_component(name)
+    for level in variant.own_levels:
+        sense = pyo.minimize if level.sense == "minimize" else pyo.maximize
+        expression = expressions[level.name]
+        known[level.name] = (expression, sense, step_of(expression))
     model.GRANULARITY = {}
-    for level in variant.levels:
-        if isinstance(level, Level):
-            expression = expressions[level.name]
-            sense = pyo.minimize if level.sense == "minimize" else pyo.maximize
-            model.GRANULARITY[level.name] = step_of(expression)
-            name = level.name
-        else:
-            name = level
-            expression, sense = old[level]
-            model.GRANULARITY[level] = known.get(level, 0)
+    for entry in variant.levels:
+        name = entry.name if isinstance(entry, Level) else entry
         if model.component(name) is not None or name in _RESERVED:
             raise OptionError(f"{variant}: the level {name} has the name of a component; rename it")
+        expression, sense, model.GRANULARITY[name] = known[name]
         model.add_component(name, pyo.Objective(expr=expression, sense=sense))

@@ -17,7 +17,6 @@ from dlsched.variants.allowing import Allow, Rule, validate_form
 from dlsched.variants.identity import identity
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SENSES = ("minimize", "maximize")
 
 Constrain = Callable[[Any, Any], None]
 """``constrain(m, instance)``: adds components to the Pyomo model `m` of an instance."""
@@ -45,7 +44,7 @@ class Level:
         """Refuse what is no level."""
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise OptionError(f"level {spelled(self.name)}: its name must be a Python identifier")
-        if self.sense not in _SENSES:
+        if self.sense not in ("minimize", "maximize"):
             raise OptionError(
                 f"level {self.name}: sense={spelled(self.sense)} must be minimize or maximize"
             )
@@ -80,7 +79,7 @@ class Variant:
         state; what it is called with is on the problem's card. ``None`` for no rule.
     version
         What results call this variant beside its name: needed where its functions are in no file,
-        as in a notebook, or were given data that no text states; change it with the functions.
+        as in a notebook, or were given what cannot be pickled; change it with the functions.
     sha256
         Digest of all this: of functions, their files, with the user's files that these import, and
         what they were given. ``None`` where a version is needed.
@@ -135,7 +134,10 @@ class Variant:
             object.__setattr__(self, "levels", tuple(self.levels))
         if self.version is not None and not (isinstance(self.version, str) and self.version):
             raise OptionError(f"{self}: version={spelled(self.version)} must be text, as '1'")
-        object.__setattr__(self, "sha256", self._identity())
+        names = [(e.name, e.sense) if isinstance(e, Level) else e for e in self.levels or ()]
+        stated = [self.problem, self.name, names, sorted(fix.items())]
+        functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
+        object.__setattr__(self, "sha256", identity(stated, functions, self.version))
 
     def _validate_levels(self, known: Sequence[str]) -> None:
         """Refuse a list of levels that is empty, unknown or ambiguous."""
@@ -163,13 +165,6 @@ class Variant:
         """Pickle what it is made of; the identity is computed again."""
         parts = (self.problem, self.name, self.constrain, self.levels, dict(self.fix), self.allow)
         return type(self), (*parts, self.version)
-
-    def _identity(self) -> str | None:
-        """Return the digest of what the variant is."""
-        names = [(e.name, e.sense) if isinstance(e, Level) else e for e in self.levels or ()]
-        stated = [self.problem, self.name, names, sorted(self.fix.items())]
-        functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
-        return identity(stated, functions, self.version)
 
     @property
     def rule(self) -> Rule | None:

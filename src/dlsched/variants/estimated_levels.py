@@ -11,9 +11,8 @@ tolerances, is excluded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from dlsched.results.objective import Bound, Objective
 from dlsched.results.objective import Level as ObjectiveLevel
@@ -34,55 +33,25 @@ _MOST_ROUNDS = 300
 """Solutions at which the estimate is refined, or which are excluded, for one level."""
 
 
-class Refinable(Protocol):
-    """What a problem's method offers whose model is refined."""
-
-    def model_with(self, adapt: Callable[[Any], Any]) -> Any:
-        """Return the Pyomo model with the present estimate, changed."""
-
-    def refine(self, solution: Any) -> bool:
-        """Make the estimate exact at a solution; return whether it was not."""
-
-    def cut_off(self, solution: Any) -> None:
-        """Exclude a solution from the models to come."""
-
-    def search(self) -> Claim:
-        """Solve the estimated level to a proof or a limit."""
-
-    def relaxation(self) -> Claim:
-        """Return the estimated level's bound."""
-
-
 class EstimatedLevels:
     """The state between the levels: the values that are held, the best solution, the bounds.
 
-    Parameters
-    ----------
-    refinable
-        ``refinable(adapt, accept)``: the problem's method for models that `adapt` changes, which
-        keeps only solutions that `accept` admits.
-    adapt, read, assign
-        Of the variant's model: change a model, read its solution, give it a solution's values.
+    The problem's module ``exact`` has ``refinable(instance, run, adapt, accept)``: its method for
+    models that `adapt` changes, which keeps only solutions that `accept` admits. Of that,
+    ``model_with(adapt)`` is the model with the present estimate, changed; ``refine(solution)``
+    makes the estimate exact there, and returns whether it was not; ``cut_off(solution)`` excludes
+    one; ``search()`` and ``relaxation()`` are claims on the estimated level alone.
     """
 
-    def __init__(
-        self,
-        problem: ChangedProblem,
-        instance: Instance,
-        run: Run,
-        refinable: Callable[[Callable[[Any], Any], Callable[[Any], bool]], Refinable],
-        adapt: Callable[[Any], Change],
-        read: Callable[[Any], Any],
-        assign: Callable[[Change, Any], None],
-    ) -> None:
+    def __init__(self, problem: ChangedProblem, instance: Instance, run: Run) -> None:
         self.problem = problem
         self.instance = instance
         self.run = run
-        self.adapt, self._read, self._assign = adapt, read, assign
         self.estimated = problem.estimated
-        self.refinable = refinable(self._alone, self._accepted)
+        exact = problem.base.module("exact")
+        self.refinable = exact.refinable(instance, run, self._alone, self._accepted)
         self.held: list[Number] = []
-        self.best: Solution | None = None
+        self.best = run.start
         self.bounds: list[list[Bound]] = []
         self.change: Change | None = None
 
@@ -94,13 +63,12 @@ class EstimatedLevels:
     def bound(self) -> Claim:
         """Return the bound of the first level."""
         if self.level.name in self.estimated:
-            return self.refinable.relaxation()
+            claim: Claim = self.refinable.relaxation()
+            return claim
         return relax_first_level(self.instance, self.run, self)
 
     def solve(self) -> Claim:
         """Solve the levels in their order."""
-        if self.run.start is not None:
-            self.best = self.run.start
         for level in self.problem.levels:
             claim = (
                 self.refinable.search() if level.name in self.estimated else self._solve_linear()
@@ -176,7 +144,7 @@ class EstimatedLevels:
         """Change a model: the variant's rows, the levels before held, only this one to solve."""
         import pyomo.core as pyo
 
-        change = self.adapt(model)
+        change = self.problem.model.adapt(self.instance)(model)
         held_levels = pyo.ConstraintList()
         add_beside(model, "held_levels", held_levels)
         for level, value in zip(self.problem.levels, self.held, strict=False):
@@ -204,10 +172,9 @@ class EstimatedLevels:
 
     def read(self, instance: Instance, model: Any) -> Solution:
         """Return the solution of a model's values."""
-        solution: Solution = self._read(model)
-        return solution
+        return self.problem.model.read(instance, model)
 
-    def assign(self, instance: Instance, model: Any, solution: Any) -> None:
-        """Give a model a solution's values."""
+    def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
+        """Give the model that was built last a solution's values."""
         assert self.change is not None
-        self._assign(self.change, solution)
+        self.problem.model.set_values(instance, self.change, solution)

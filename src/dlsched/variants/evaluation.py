@@ -11,8 +11,8 @@ from dlsched.schema import Number, simplify
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_program import Choice, best_values, contradiction
-from dlsched.variants.exact_values import exact, exact_value, sum_of
-from dlsched.variants.rows import column_of, limits
+from dlsched.variants.exact_values import exact, sum_of
+from dlsched.variants.rows import column_of
 
 
 class Evaluation:
@@ -53,8 +53,7 @@ class Evaluation:
 
     def levels(self) -> dict[str, Number]:
         """Return the values of the variant's own levels, where `violations` gave values to all."""
-        levels = self.change.levels.items()
-        return {name: simplify(level.at(self._values)) for name, level in levels}
+        return {n: simplify(level.at(self._values)) for n, level in self.change.levels.items()}
 
 
 def _at(row: ExactRow, values: Mapping[int, Fraction]) -> ExactRow:
@@ -66,11 +65,8 @@ def _at(row: ExactRow, values: Mapping[int, Fraction]) -> ExactRow:
 
 def _violated(row: Any, stated: ExactRow, values: Mapping[int, Fraction]) -> Iterator[Violation]:
     """Yield how a constraint is violated whose variables all have values."""
-    if stated.holds(sum_of(stated.terms, values)):
-        return
-    lower, body, upper = limits(row)
-    value = exact_value(body)
-    for limit, sign, words in ((lower, 1, "at least"), (upper, -1, "at most")):
+    value = sum_of(stated.terms, values)
+    for limit, sign, words in ((stated.lower, 1, "at least"), (stated.upper, -1, "at most")):
         if limit is not None and sign * (limit - value) > 0:
             said = f"is {_text(value)}, must be {words} {_text(limit)}"
             kind = row.parent_component().local_name

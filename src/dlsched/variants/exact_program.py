@@ -8,19 +8,22 @@ level by level; where a whole column has a fraction, its range is divided there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from dlsched.schema import granularity
 from dlsched.solvers.row_scale import ExactRow
-from dlsched.variants.exact_simplex import Interval, Simplex, Terms, TooLarge
+from dlsched.variants.exact_simplex import Simplex, TooLarge
 from dlsched.variants.exact_values import sum_of
-from dlsched.variants.tightening import Column
+from dlsched.variants.tightening import Column, Terms
 
 MOST_NODES = 2_000
 """Relaxations before a program with whole columns counts as undecided."""
+_MOST_NAMES = 5
+"""Rows that a message names."""
 
 
 class Choice(NamedTuple):
@@ -63,27 +66,44 @@ def best_values(
     stop
         Asked now and then; what is true ends the search without a decision.
     """
-    program = _Bounded.of(columns, rows)
-    if isinstance(program, Choice):
-        return program
+    place = {key: j for j, key in enumerate(columns)}
+    bounds = {j: c.whole() if c.integer else c for j, c in enumerate(columns.values())}
+    bounding: dict[int, list[int]] = defaultdict(list)
+    sums: dict[int, ExactRow] = {}
+    for i, row in enumerate(rows):
+        terms = {place[key]: c for key, c in row.terms.items() if c}
+        limits = Column(row.lower, row.upper)
+        if terms and all(bounds[j].integer for j in terms):
+            step = granularity(terms.values())
+            limits = limits.times(1 / step).whole().times(step)
+        if limits.empty or not (terms or limits.has(Fraction(0))):
+            return Choice("infeasible", rows=[i])
+        if len(terms) == 1:
+            [(j, coefficient)] = terms.items()
+            bounding[j].append(i)
+            bounds[j] = bounds[j].meet(limits.times(1 / coefficient))
+            if bounds[j].empty:
+                return Choice("infeasible", rows=bounding[j])
+        elif terms:
+            sums[len(place) + i] = ExactRow(terms, limits.lower, limits.upper)
+    costs = [{place[key]: c for key, c in level.items() if c} for level in levels]
+    known = {place[key]: value for key, value in (start or {}).items()}
     values: dict[int, Fraction] = {}
-    for keys, positions in _parts(program.columns, program.rows):
-        part = _Part(
-            keys,
-            [program.columns[key] for key in keys],
-            {i: program.rows[i] for i in positions},
-            [{key: costs[key] for key in keys if costs.get(key)} for costs in levels],
-            stop,
-        )
-        choice = part.solve(start)
+    for part, connecting in _parts(bounds, sums):
+        own = [{j: level[j] for j in part if j in level} for level in costs]
+        program = _Part({j: bounds[j] for j in part}, connecting, own, known)
+        try:
+            choice = program.solve(stop)
+        except TooLarge:
+            return Choice("undecided")
+        if choice.status == "infeasible":
+            bounds_of_part = [i for j in part for i in bounding[j]]
+            broken = [key - len(place) for key in choice.rows]
+            return Choice("infeasible", rows=sorted({*broken, *bounds_of_part}))
         if choice.status != "optimal":
-            return choice._replace(rows=sorted({*choice.rows, *program.origins(keys)}))
+            return choice
         values |= choice.values
-    return Choice("optimal", values)
-
-
-_MOST_NAMES = 5
-"""Rows that a message names."""
+    return Choice("optimal", {key: values[j] for key, j in place.items()})
 
 
 def contradiction(names: Sequence[str], positions: Sequence[int]) -> str:
@@ -94,208 +114,114 @@ def contradiction(names: Sequence[str], positions: Sequence[int]) -> str:
     return f"{said} and {more} more" if more else said
 
 
-@dataclass
-class _Bounded:
-    """Columns whose bounds include the rows of one column, and the other rows by position."""
-
-    columns: dict[int, Column]
-    rows: dict[int, ExactRow] = field(default_factory=dict)
-    bounding: dict[int, list[int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, columns: Mapping[int, Column], rows: Sequence[ExactRow]) -> _Bounded | Choice:
-        """Return the program, or that it is infeasible."""
-        program = cls(dict(columns))
-        for position, given in enumerate(rows):
-            terms = {key: c for key, c in given.terms.items() if c}
-            row = _whole_limits(ExactRow(terms, given.lower, given.upper), columns)
-            empty = row.lower is not None and row.upper is not None and row.lower > row.upper
-            if empty or not (terms or row.holds(Fraction(0))):
-                return Choice("infeasible", rows=[position])
-            if len(terms) > 1:
-                program.rows[position] = row
-            elif terms:
-                program.bounding.setdefault(next(iter(terms)), []).append(position)
-                if not program.narrow(row):
-                    return Choice("infeasible", rows=program.origins(terms))
-        return program
-
-    def narrow(self, row: ExactRow) -> bool:
-        """Take a row of one column as bounds; return whether they leave a value."""
-        [(key, coefficient)] = row.terms.items()
-        ends = [None if end is None else end / coefficient for end in (row.lower, row.upper)]
-        low, high = ends if coefficient > 0 else reversed(ends)
-        column = self.columns[key]
-        lows = [end for end in (column.lower, low) if end is not None]
-        highs = [end for end in (column.upper, high) if end is not None]
-        bounds = Interval(max(lows, default=None), min(highs, default=None))
-        low, high = _whole_ends(bounds) if column.integer else bounds
-        self.columns[key] = Column(low, high, column.integer)
-        return low is None or high is None or low <= high
-
-    def origins(self, keys: Sequence[int] | Mapping[int, Fraction]) -> list[int]:
-        """Return the positions of the rows that are bounds of columns."""
-        return [position for key in keys for position in self.bounding.get(key, ())]
-
-
-def _whole_ends(bounds: Interval) -> Interval:
-    low, high = bounds
-    return Interval(
-        None if low is None else Fraction(math.ceil(low)),
-        None if high is None else Fraction(math.floor(high)),
-    )
-
-
-def _whole_limits(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
-    """Return a row with limits that its values can have, if all its columns are whole."""
-    if not row.terms or not all(columns[key].integer for key in row.terms):
-        return row
-    step = granularity(row.terms.values())
-    scaled = Interval(*(None if end is None else end / step for end in (row.lower, row.upper)))
-    low, high = (None if end is None else end * step for end in _whole_ends(scaled))
-    return ExactRow(row.terms, low, high)
-
-
 def _parts(
-    columns: Mapping[int, Column], rows: Mapping[int, ExactRow]
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the columns that rows connect, and the positions of these rows."""
-    rows_of: dict[int, list[int]] = {key: [] for key in columns}
-    for position, row in rows.items():
-        for key in row.terms:
-            rows_of[key].append(position)
-    seen: set[int] = set()
-    for first in columns:
-        if first in seen:
-            continue
-        seen.add(first)
-        keys, positions = [first], dict[int, None]()
-        for key in keys:
-            for position in rows_of[key]:
-                if position not in positions:
-                    positions[position] = None
-                    new = [k for k in rows[position].terms if k not in seen]
-                    seen.update(new)
-                    keys += new
-        yield keys, list(positions)
-
-
-def _rounded_up(
-    values: Sequence[Fraction | float], steps: Sequence[Fraction]
-) -> list[Fraction | float]:
-    """Return the least values of the levels of which each is a multiple of a step.
-
-    Where one is above the relaxation's, nothing is known of the levels after it.
-    """
-    rounded: list[Fraction | float] = []
-    for value, step in zip(values, steps, strict=True):
-        known = value if isinstance(value, float) or not step else math.ceil(value / step) * step
-        rounded.append(known)
-        if known != value:
-            break
-    return rounded + [_NO_END] * (len(values) - len(rounded))
+    columns: Iterable[int], sums: Mapping[int, ExactRow]
+) -> Iterator[tuple[list[int], dict[int, ExactRow]]]:
+    """Yield the columns that sums connect, and these sums."""
+    part_of = {j: [j] for j in columns}
+    for row in sums.values():
+        joined = {id(part_of[j]): part_of[j] for j in row.terms}
+        largest, *others = sorted(joined.values(), key=len, reverse=True)
+        for part in others:
+            largest += part
+            part_of |= dict.fromkeys(part, largest)
+    sums_of: dict[int, dict[int, ExactRow]] = defaultdict(dict)
+    for key, row in sums.items():
+        sums_of[id(part_of[next(iter(row.terms))])][key] = row
+    for part in {id(part): part for part in part_of.values()}.values():
+        yield sorted(part), sums_of[id(part)]
 
 
 _NO_END = -math.inf
-"""The value of a level that improves without end."""
+"""The value of a level that improves without end, or of which nothing is known."""
 
 
 @dataclass
 class _Part:
-    """A program of columns that rows connect: relaxations, and their division."""
+    """A program of columns that sums connect: relaxations, and their division.
 
-    keys: Sequence[int]
-    columns: Sequence[Column]
-    rows: Mapping[int, ExactRow]
-    levels: Sequence[Terms]
-    stop: Callable[[], object] | None
+    Attributes
+    ----------
+    columns
+        Bounds by column.
+    sums
+        By keys above those of columns.
+    levels
+        Costs, to minimize.
+    start
+        A point, which need not fit; or nothing.
+    """
 
-    def solve(self, start: Mapping[int, Fraction] | None) -> Choice:
-        """Return the best values of the part."""
-        place = {key: j for j, key in enumerate(self.keys)}
-        bounds = [Interval(column.lower, column.upper) for column in self.columns]
-        limits = [Interval(row.lower, row.upper) for row in self.rows.values()]
-        simplex = Simplex(
-            bounds,
-            [{place[key]: c for key, c in row.terms.items()} for row in self.rows.values()],
-            limits,
-            self.stop,
-        )
-        costs = [{place[key]: c for key, c in level.items()} for level in self.levels]
-        best = None if start is None else self._fitting([start[key] for key in self.keys])
+    columns: dict[int, Column]
+    sums: dict[int, ExactRow]
+    levels: list[dict[int, Fraction]]
+    start: Mapping[int, Fraction]
+
+    def solve(self, stop: Callable[[], object] | None) -> Choice:
+        """Return the best values; where there are none, the keys of sums that leave none.
+
+        Raises
+        ------
+        TooLarge
+            If it takes too many operations or relaxations.
+        """
+        simplex = Simplex(self.columns, self.sums, stop)
+        best = {j: self.start[j] for j in self.columns} if self._start_fits() else None
         value: list[Fraction | float] = []
         if best is not None:
-            value += [sum_of(terms, best) for terms in costs]
-        steps = [self._step(terms) for terms in costs]
-        contradicting: set[int] = set()
-        open_boxes = [bounds]
-        try:
-            for _ in range(MOST_NODES):
-                if not open_boxes:
-                    break
-                box = open_boxes.pop()
-                simplex.tighten([*box, *limits])
-                broken = simplex.contradiction()
-                if broken:
-                    contradicting.update(j - len(box) for j in broken if j >= len(box))
-                    continue
-                least = _rounded_up(_minimum(simplex, costs), steps)
-                if best is not None and least >= value:
-                    continue
-                point = simplex.values[: len(box)]
-                split = self._fractional(point)
-                if split is None:
-                    best, value = point, least
-                    continue
-                open_boxes += _halves(box, split, point[split])
-            else:
-                if open_boxes:
-                    return Choice("undecided")
-        except TooLarge:
-            return Choice("undecided")
+            value += [sum_of(terms, best) for terms in self.levels]
+        broken: set[int] = set()
+        open_boxes = [self.columns]
+        relaxations = 0
+        while open_boxes:
+            relaxations += 1
+            if relaxations > MOST_NODES:
+                raise TooLarge
+            box = open_boxes.pop()
+            simplex.tighten(box)
+            excluded = simplex.contradiction()
+            if excluded:
+                broken.update(excluded)
+                continue
+            least = self._least(simplex)
+            if best is not None and least >= value:
+                continue
+            point = {j: simplex.values[j] for j in box}
+            split = next((j for j in box if box[j].integer and point[j].denominator > 1), None)
+            if split is None:
+                best, value = point, least
+                continue
+            down = math.floor(point[split])
+            below = box | {split: Column(box[split].lower, Fraction(down), True)}
+            above = box | {split: Column(Fraction(down + 1), box[split].upper, True)}
+            nearer_below = point[split] - down < Fraction(1, 2)
+            open_boxes += [above, below] if nearer_below else [below, above]
         if best is None:
-            positions = list(self.rows)
-            return Choice("infeasible", rows=[positions[i] for i in sorted(contradicting)])
-        if _NO_END in value:
-            return Choice("unbounded")
-        return Choice("optimal", dict(zip(self.keys, best, strict=True)))
+            return Choice("infeasible", rows=[*(broken & self.sums.keys())])
+        return Choice("unbounded") if _NO_END in value else Choice("optimal", best)
 
-    def _fitting(self, point: list[Fraction]) -> list[Fraction] | None:
-        """Return a point if it fits."""
-        values = dict(zip(self.keys, point, strict=True))
-        inside = all(
-            Interval(column.lower, column.upper).nearest(value) == value
-            and (value.denominator == 1 or not column.integer)
-            for column, value in zip(self.columns, point, strict=True)
+    def _start_fits(self) -> bool:
+        """Whether there is a point that is within the bounds of all columns and sums."""
+        within = bool(self.start) and all(
+            ends.has(self.start[j]) and (self.start[j].denominator == 1 or not ends.integer)
+            for j, ends in self.columns.items()
         )
-        fits = inside and all(row.holds(sum_of(row.terms, values)) for row in self.rows.values())
-        return point if fits else None
+        return within and all(r.holds(sum_of(r.terms, self.start)) for r in self.sums.values())
 
-    def _step(self, costs: Terms) -> Fraction:
-        """Return what a level's values are multiples of; 0 if nothing is known."""
-        whole = all(self.columns[j].integer for j in costs)
-        return granularity(costs.values()) if whole else Fraction(0)
+    def _least(self, simplex: Simplex) -> list[Fraction | float]:
+        """Return the least values of the levels, each with those before it held.
 
-    def _fractional(self, point: Sequence[Fraction]) -> int | None:
-        """Return the first whole column whose value is a fraction; ``None`` if there is none."""
-        pairs = zip(self.columns, point, strict=True)
-        return next((j for j, (c, v) in enumerate(pairs) if c.integer and v.denominator > 1), None)
-
-
-def _minimum(simplex: Simplex, costs: Sequence[Terms]) -> list[Fraction | float]:
-    """Return the least values of the levels, each with those before it held."""
-    least: list[Fraction | float] = []
-    for terms in costs:
-        if not simplex.minimize(terms):
-            return [*least, *[_NO_END] * (len(costs) - len(least))]
-        least.append(sum_of(terms, simplex.values))
-    return least
-
-
-def _halves(box: Sequence[Interval], column: int, value: Fraction) -> list[list[Interval]]:
-    """Return a box divided at a fraction, the half that is nearer to it last."""
-    low, high = box[column]
-    below, above = list(box), list(box)
-    below[column] = Interval(low, Fraction(math.floor(value)))
-    above[column] = Interval(Fraction(math.ceil(value)), high)
-    return [above, below] if value - math.floor(value) < Fraction(1, 2) else [below, above]
+        In whole columns they are multiples of a step; where one is above the relaxation's, nothing
+        is known of the levels after it.
+        """
+        least: list[Fraction | float] = []
+        for terms in self.levels:
+            if not simplex.minimize(terms):
+                break
+            relaxed = sum_of(terms, simplex.values)
+            whole = all(self.columns[j].integer for j in terms)
+            step = granularity(terms.values()) if whole else None
+            least.append(math.ceil(relaxed / step) * step if step else relaxed)
+            if least[-1] != relaxed:
+                break
+        return least + [_NO_END] * (len(self.levels) - len(least))

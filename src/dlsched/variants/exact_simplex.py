@@ -7,34 +7,15 @@ that the method ends: with an optimum, with a row that the bounds contradict, or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
 
+from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.exact_values import sum_of
+from dlsched.variants.tightening import Column, Terms
 
-Terms: TypeAlias = Mapping[int, Fraction]
-"""Coefficients by column."""
 MOST_OPERATIONS = 200_000
 """Operations on fractions before a program counts as too large: about a second."""
-
-
-class Interval(NamedTuple):
-    """The bounds of a column; ``None`` for none."""
-
-    lower: Fraction | None
-    upper: Fraction | None
-
-    def nearest(self, value: Fraction) -> Fraction:
-        """Return the value within the bounds that is nearest."""
-        if self.lower is not None and value < self.lower:
-            return self.lower
-        return self.upper if self.upper is not None and value > self.upper else value
-
-    def room(self, value: Fraction, step: int) -> Fraction | None:
-        """Return how far a value may go up (1) or down (-1); ``None`` for without end."""
-        end = self.upper if step > 0 else self.lower
-        return None if end is None else step * (end - value)
 
 
 class TooLarge(Exception):
@@ -42,16 +23,14 @@ class TooLarge(Exception):
 
 
 class Simplex:
-    """Columns within intervals, and sums of them within intervals.
+    """Columns within bounds, and sums of them within limits.
 
     Parameters
     ----------
     columns
-        Keys from 0 on, and their intervals.
-    rows
-        The terms of each sum; row ``i`` becomes the column ``len(columns) + i``.
-    limits
-        The interval of each sum.
+        Bounds by the columns' keys.
+    sums
+        Each becomes a column of its key.
     stop
         Asked at each pivot; what is true counts as too large.
 
@@ -63,29 +42,28 @@ class Simplex:
 
     def __init__(
         self,
-        columns: Sequence[Interval],
-        rows: Sequence[Terms],
-        limits: Sequence[Interval],
+        columns: Mapping[int, Column],
+        sums: Mapping[int, ExactRow],
         stop: Callable[[], object] | None = None,
     ) -> None:
         self.stop = stop
-        self.bounds = [*columns, *limits]
         self.operations = 0
-        self.values = [bounds.nearest(Fraction(0)) for bounds in columns]
-        self._basic = {len(columns) + i: dict(terms) for i, terms in enumerate(rows)}
-        self.values += [sum_of(terms, self.values) for terms in rows]
+        self._limits = {key: Column(row.lower, row.upper) for key, row in sums.items()}
+        self.bounds = {**columns, **self._limits}
+        self.values = {j: ends.nearest(Fraction(0)) for j, ends in columns.items()}
+        self.values |= {key: sum_of(row.terms, self.values) for key, row in sums.items()}
+        self._basic = {key: dict(row.terms) for key, row in sums.items()}
 
-    def tighten(self, bounds: Sequence[Interval]) -> None:
-        """Give all columns other bounds."""
-        self.bounds = list(bounds)
-        for column, interval in enumerate(self.bounds):
-            if column not in self._basic:
-                change = interval.nearest(self.values[column]) - self.values[column]
-                if change:
-                    self._move(column, change)
+    def tighten(self, columns: Mapping[int, Column]) -> None:
+        """Give all columns other bounds, and the sums their limits."""
+        self.bounds = {**columns, **self._limits}
+        for column in self.bounds:
+            change = self._outside(column)
+            if change and column not in self._basic:
+                self._move(column, change)
 
     def contradiction(self) -> list[int]:
-        """Make every basic column keep its bounds; return columns whose bounds exclude that."""
+        """Make every basic column keep its bounds; return columns whose bounds exclude it."""
         while True:
             broken = min((b for b in self._basic if self._outside(b)), default=None)
             if broken is None:
@@ -110,7 +88,7 @@ class Simplex:
             if entering is None:
                 for j, cost in reduced.items():
                     if cost:
-                        self.bounds[j] = Interval(self.values[j], self.values[j])
+                        self.bounds[j] = Column(self.values[j], self.values[j])
                 return True
             step = -1 if reduced[entering] > 0 else 1
             longest, leaving = self.bounds[entering].room(self.values[entering], step), entering

@@ -1,15 +1,15 @@
-"""The exact value of a linear expression at a point.
+"""Linear expressions in exact arithmetic.
 
 A coefficient is the decimal that it prints as: 0.1 + 0.1 + 0.1 is 0.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from dlsched.errors import OptionError, spelled
+from dlsched.errors import spelled
 
 
 def sum_of(
@@ -36,19 +36,19 @@ def exact(number: Any) -> Fraction:
     return Fraction(number)
 
 
-def exact_value(expression: Any) -> Fraction:
-    """Return the value of a Pyomo expression at the values of its variables.
+class Linear(NamedTuple):
+    """A linear expression: coefficients by the ids of variables, and a constant."""
 
-    Raises
-    ------
-    ValueError
-        If a variable has no value, or a constant is no finite number.
-    """
-    return Fraction(_walk(expression, _leaf))
+    terms: dict[int, Fraction]
+    constant: Fraction
+
+    def at(self, values: Mapping[int, Fraction]) -> Fraction:
+        """Return its value where variables have values."""
+        return sum_of(self.terms, values, self.constant)
 
 
 class _Affine(dict[int, Fraction]):
-    """A linear expression: the coefficient of each variable by its id, the constant at 0."""
+    """A linear expression that is being added up: its constant has the key 0."""
 
     def __add__(self, other: Any) -> _Affine:
         result = _Affine(self)
@@ -59,6 +59,8 @@ class _Affine(dict[int, Fraction]):
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> _Affine:
+        if isinstance(other, _Affine):
+            raise TypeError("a product of variables is not linear")
         return _Affine({key: value * other for key, value in self.items()})
 
     __rmul__ = __mul__
@@ -70,61 +72,46 @@ class _Affine(dict[int, Fraction]):
         return self * -1
 
 
-def exact_coefficients(expression: Any) -> tuple[dict[int, Fraction], Fraction]:
-    """Return the coefficients of a linear expression by the ids of its variables; the constant.
-
-    Unlike `coefficients` these are not summed in floating point: 0.1 x + 0.2 x is 0.3 x.
+def exact_coefficients(expression: Any) -> Linear:
+    """Return a Pyomo expression, whose fixed variables are constants.
 
     Raises
     ------
-    ValueError
-        If a constant is no finite number.
+    ValueError, OverflowError
+        If one of its numbers is not finite.
+    TypeError, AttributeError
+        If it is not linear.
     """
-
-    def leaf(node: Any) -> Any:
-        if hasattr(node, "is_variable_type") and node.is_variable_type() and not node.fixed:
-            return _Affine({id(node): Fraction(1)})
-        return _leaf(node)
-
-    terms = dict(_Affine({0: Fraction(0)}) + _walk(expression, leaf))
-    return terms, terms.pop(0)
-
-
-def _leaf(node: Any) -> Fraction:
-    if hasattr(node, "is_potentially_variable") and not node.is_potentially_variable():
-        return exact(node.value if hasattr(node, "value") else node())
-    return exact(node.value if hasattr(node, "value") else node)
-
-
-def _walk(expression: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Return what an expression's operations make of its leaves' values."""
     from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
 
     def before(_: Any, child: Any, __: int) -> tuple[bool, Any]:
-        if hasattr(child, "is_expression_type") and child.is_expression_type():
-            return True, None
-        return False, leaf(child)
+        return (True, None) if _is_expression(child) else (False, _leaf(child))
 
-    def leave(node: Any, values: list[Fraction]) -> Any:
+    def leave(node: Any, values: list[Any]) -> Any:
         return values[0] if node.is_named_expression_type() else node._apply_operation(values)
 
-    if not (hasattr(expression, "is_expression_type") and expression.is_expression_type()):
-        return leaf(expression)
     walker = StreamBasedExpressionVisitor(beforeChild=before, exitNode=leave)
-    return walker.walk_expression(expression)
+    walked = walker.walk_expression(expression) if _is_expression(expression) else _leaf(expression)
+    terms = dict(_Affine({0: Fraction(0)}) + walked)
+    return Linear(terms, terms.pop(0))
 
 
-def coefficients(expression: Any) -> Iterator[tuple[Any, float]]:
-    """Yield the variables of a linear expression with their coefficients.
+def _is_expression(node: Any) -> bool:
+    return hasattr(node, "is_expression_type") and node.is_expression_type()
 
-    Raises
-    ------
-    OptionError
-        If it is not linear.
-    """
-    from pyomo.repn import generate_standard_repn
 
-    form = generate_standard_repn(expression, compute_values=True)
-    if not form.is_linear():
-        raise OptionError("is not linear")
-    yield from zip(form.linear_vars, form.linear_coefs, strict=True)
+def _leaf(node: Any) -> Any:
+    if hasattr(node, "is_variable_type") and node.is_variable_type() and not node.fixed:
+        return _Affine({id(node): Fraction(1)})
+    if hasattr(node, "value"):
+        return exact(node.value)
+    return exact(node() if hasattr(node, "is_potentially_variable") else node)
+
+
+def coefficients(expression: Any) -> list[tuple[Any, Fraction]]:
+    """Return the variables of a linear expression with their coefficients, but for those of 0."""
+    from pyomo.core.expr import identify_variables
+
+    terms = exact_coefficients(expression).terms
+    variables = identify_variables(expression, include_fixed=False)
+    return [(variable, terms[id(variable)]) for variable in variables if terms[id(variable)]]

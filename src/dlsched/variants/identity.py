@@ -7,36 +7,16 @@ Beside this its closure, defaults and bound arguments count, which may differ wi
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import hashlib
+import io
+import pickle
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
-from enum import Enum
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from dlsched.execution import sources
-
-_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), range, Fraction, Decimal))
-_PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {
-    list: iter,
-    tuple: iter,
-    dict: dict.items,
-    CellType: lambda cell: [cell.cell_contents] if cell != CellType() else [],
-    MethodType: lambda method: [method.__func__, method.__self__],
-    functools.partial: lambda bound: [bound.func, bound.args, bound.keywords],
-    ModuleType: lambda module: [module.__name__],  # its content is in the importing file's digest
-    type(Path()): lambda path: [str(path)],
-}
-"""What values of these types consist of."""
-
-
-class _Unstated(Exception):
-    """A function in no file, or a value that no text states."""
 
 
 def identity(stated: Sequence[Any], functions: Sequence[Any], version: str | None) -> str | None:
@@ -47,101 +27,93 @@ def identity(stated: Sequence[Any], functions: Sequence[Any], version: str | Non
     stated
         What the variant says beside its functions, as plain data.
     functions
-        Its functions. With a version, those that no text states are left out.
+        Its functions. With a version, those that cannot be pickled are left out.
     version
         What the author of the variant calls it.
     """
-    content, texts = _Content(functions), []
+    inner = (getattr(f, "func", getattr(f, "__func__", f)) for f in functions)
+    packages, files, contents = {_package(f) for f in inner}, dict[str, str](), []
     for function in functions:
         try:
-            texts.append(content.of(function))
-        except (_Unstated, RecursionError):
+            contents.append(_Content(packages, files).of(function))
+        except Exception:  # pickling calls methods of the user's classes
             if version is None:
                 return None
-    whole = content.of([*stated, version, texts, sorted(content.files.items())])
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    whole = _Content(packages, files).of([*stated, version, contents, sorted(files.items())])
+    return hashlib.sha256(whole).hexdigest()
 
 
-class _Content:
-    """What functions are, and the data that they were given, as text.
+class _Content(pickle.Pickler):
+    """Pickles data, the same in each process: functions and classes by their places.
 
-    Attributes
+    Parameters
     ----------
+    packages
+        Whose files are looked at though they are installed: those of the variant's functions.
     files
-        Digests of the files of functions and classes, and of what these import.
+        Gets the digests of the files of functions and classes, and of what these import.
     """
 
-    def __init__(self, functions: Sequence[Any]) -> None:
-        inner = (getattr(f, "func", getattr(f, "__func__", f)) for f in functions)
-        self.packages = {_package(function) for function in inner}
-        self.files: dict[str, str] = {}
-        self.around: list[FunctionType] = []
+    def __init__(self, packages: set[str], files: dict[str, str]) -> None:
+        self.written = io.BytesIO()
+        super().__init__(self.written, protocol=4)
+        self.fast = True  # without a memo, which tells one string from two equal ones
+        self.packages, self.files = packages, files
+        self.functions: list[FunctionType] = []
 
-    def of(self, value: Any) -> str:
-        """Return the text of a value, the same in each process.
+    def of(self, value: Any) -> bytes:
+        """Return what a value is.
 
         Raises
         ------
-        _Unstated
-            If there is none.
+        Exception
+            If it cannot be pickled.
         """
-        kind = type(value)
-        if kind in _PLAIN:
-            text = repr(value)
-        elif kind is FunctionType:
-            text = self._of_function(value)
-        elif isinstance(value, type):
-            text = self._place(value)
-        elif kind in (set, frozenset):
-            text = ", ".join(sorted(map(self.of, value)))
-        else:
-            text = ", ".join(map(self.of, _parts(value)))
-        return f"{kind.__name__}({text})"
+        self.dump(value)
+        return self.written.getvalue()
 
-    def _of_function(self, function: FunctionType) -> str:
-        """Return the text of a function: its place, and what it was given."""
-        if function in self.around:  # one that calls itself
-            return f"number {self.around.index(function)} around"
-        self.around.append(function)
-        given = [function.__closure__, function.__defaults__, function.__kwdefaults__]
+    def persistent_id(self, value: Any) -> Any:
+        """Return what stands for a value that is not pickled itself; ``None`` if it is."""
+        kind = type(value)
+        if kind is FunctionType:
+            return self._function(value)
+        if isinstance(value, type):
+            return self._place(value)
+        if isinstance(value, ModuleType):
+            return value.__name__  # its content is in the importing file's digest
+        if kind in (set, frozenset):
+            members = [_Content(self.packages, self.files).of(member) for member in value]
+            return kind.__name__, sorted(members)
+        if kind.__module__ == "numpy" and hasattr(value, "dtype"):
+            return str(value.dtype), value.tolist()
+        digest = getattr(value, "sha256", None)  # of an instance, or another variant
+        return digest if isinstance(digest, str) else None
+
+    def _function(self, function: FunctionType) -> tuple[Any, ...]:
+        """Return the place of a function, and what it was given."""
+        if function in self.functions:  # as one that calls itself
+            return ("again", self.functions.index(function))
+        self.functions.append(function)
+        cells = [cell for cell in function.__closure__ or () if cell != CellType()]
+        given = [cell.cell_contents for cell in cells], function.__defaults__
         line = function.__code__.co_firstlineno
-        text = f"{self._place(function)} in line {line}, given {self.of(given)}"
-        self.around.pop()
-        return text
+        return self._place(function), line, *given, function.__kwdefaults__
 
     def _place(self, value: FunctionType | type) -> str:
         """Return the name of a function or class, and note its file, or its package's version."""
         name, package = f"{value.__module__}.{value.__qualname__}", _package(value)
         code = getattr(value, "__code__", None)
         if code is not None and (package == "builtins" or not Path(code.co_filename).is_file()):
-            raise _Unstated  # the text of an exec, or of a cell
+            raise pickle.PicklingError("the text of an exec, or of a cell")
         if package == "dlsched" or (package in sys.stdlib_module_names and package != "__main__"):
             return name
         file = getattr(sys.modules.get(value.__module__), "__file__", None)
         if file is None:
-            raise _Unstated
+            raise pickle.PicklingError("a function in no file")
         if sources.is_foreign(file) and package not in self.packages:
             return f"{name} of {sources.version_of(package)}"
         self.files |= _files_of(value.__module__, Path(file).absolute())
         return value.__qualname__  # its module may be called __main__ in another process
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    """Return what a value consists of."""
-    kind = type(value)
-    if kind in _PARTS:
-        return _PARTS[kind](value)
-    if kind.__module__ == "numpy" and hasattr(value, "dtype"):
-        return [str(value.dtype), value.tolist()]
-    if isinstance(getattr(value, "sha256", None), str):  # an instance, another variant
-        return [value.sha256]
-    if isinstance(value, Enum):
-        return [kind, value.name]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [kind, *value]
-    if dataclasses.is_dataclass(value):
-        return [kind, *(getattr(value, entry.name) for entry in dataclasses.fields(value))]
-    raise _Unstated
 
 
 def _package(value: Any) -> str:
@@ -161,7 +133,7 @@ def _files_of(module: str, path: Path) -> dict[str, str]:
     if closure is None or not _is_current(closure):
         closure = _LATEST[place] = sources.Closure(*place)
     if name not in closure.files:
-        raise _Unstated
+        raise pickle.PicklingError("a function in no file")
     versions = {name: sources.version_of(name) for name in closure.packages - _NEEDED}
     return versions | {f"{sources.MODULE}{name}": d for name, d in closure.digests.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.solvers.standard_form import COMPILED
@@ -23,13 +23,6 @@ OWN = (
 """Attributes of a model that say how to read it, which a variant may not add either."""
 
 
-class _Part(NamedTuple):
-    """What must not change of a component's entry."""
-
-    entry: Any
-    state: tuple[Any, ...]
-
-
 class Kept:
     """A model as it was before a variant's functions were called, if it has any."""
 
@@ -37,16 +30,10 @@ class Kept:
         self.variant = variant
         self.model = model
         self.components = {c.local_name: c for c in model.component_objects(descend_into=False)}
-        called = variant.constrain is not None or bool(variant.own_levels)
-        self.parts = {
-            name: _parts(component) for name, component in self.components.items() if called
-        }
+        self.called = variant.constrain is not None or bool(variant.own_levels)
+        self.states = {name: _state(c) for name, c in self.components.items() if self.called}
         self.attributes = _attributes(model)
         self.granularity = dict(getattr(model, "GRANULARITY", {}))
-
-    def __contains__(self, name: object) -> bool:
-        """Whether the problem has a component of this name."""
-        return name in self.components
 
     def added(self) -> list[Any]:
         """Return the components that were not there."""
@@ -55,8 +42,9 @@ class Kept:
 
     def validate(self) -> None:
         """Raise `OptionError` if a component or attribute is gone, another one, or changed."""
-        if not self.parts:
+        if not self.called:
             return
+        owner = f"{self.variant.problem}'s model"
         if not self.model.active:
             raise OptionError(
                 f"{self.variant}: the model itself was deactivated; deactivate only components "
@@ -69,33 +57,27 @@ class Kept:
             changed.append("GRANULARITY")
         if changed:
             raise OptionError(
-                f"{self.variant}: m.{changed[0]} belongs to {self.variant.problem}'s model, and "
-                f"was set or changed; use another name"
+                f"{self.variant}: m.{changed[0]} belongs to {owner}, and was set or changed; use "
+                f"another name"
             )
         later = named_later(self.model)
         for name, component in self.components.items():
-            self._validate_component(name, component, later.get(name))
-
-    def _validate_component(self, name: str, component: Any, limits: Any) -> None:
-        remedy = "add a component of another name"
-        if self.model.component(name) is not component:
-            raise OptionError(
-                f"{self.variant}: {name} is a component of {self.variant.problem}'s model, and was "
-                f"removed or replaced; {remedy}"
-            )
-        after = _parts(component)
-        before = self.parts[name]
-        if limits is None:
-            same = len(after) == len(before)
-        else:  # variables that are there once they are named
-            same = all(v.bounds == limits(*key) and not v.fixed for key, v in component.items())
-            after = before
-        same = same and all(_same(old, new) for old, new in zip(before, after, strict=True))
-        if not same:
-            raise OptionError(
-                f"{self.variant}: {name}, a component of {self.variant.problem}'s model, was "
-                f"changed; {remedy}, as a constraint where a bound is to be tightened"
-            )
+            if self.model.component(name) is not component:
+                raise OptionError(
+                    f"{self.variant}: {name} is a component of {owner}, and was removed or "
+                    f"replaced; add a component of another name"
+                )
+            if name in later:  # variables that are there once they are named
+                limits = later[name]
+                same = all(v.bounds == limits(*k) and not v.fixed for k, v in component.items())
+            else:
+                before, state = self.states[name], _state(component)
+                same = len(before) == len(state) and all(map(_same, before, state))
+            if not same:
+                raise OptionError(
+                    f"{self.variant}: {name}, a component of {owner}, was changed; add a component "
+                    f"of another name, as a constraint where a bound is to be tightened"
+                )
 
 
 def _attributes(model: Any) -> dict[str, Any]:
@@ -107,27 +89,21 @@ def _attributes(model: Any) -> dict[str, Any]:
     }
 
 
-def _parts(component: Any) -> list[_Part]:
-    """Return the entries of a component with what of them must not change."""
+def _state(component: Any) -> list[Any]:
+    """Return what of a component must not change: its entries, and some of their attributes."""
     import pyomo.core as pyo
 
-    if component.ctype is pyo.Var:
-        return [_Part(v, (v.lb, v.ub, v.domain, v.fixed)) for v in component.values()]
-    if component.ctype is pyo.Constraint:
-        return [_Part(c, (c.expr, c.active)) for c in component.values()]
-    if component.ctype is pyo.Objective:
-        return [_Part(c, (c.expr, c.active, c.sense)) for c in component.values()]
     if component.ctype is pyo.Set:
-        return [_Part(component, (tuple(component),))]
-    return []
+        return list(component)
+    names = {
+        pyo.Var: ("lb", "ub", "domain", "fixed"),
+        pyo.Constraint: ("expr", "active"),
+        pyo.Objective: ("expr", "active", "sense"),
+    }.get(component.ctype, ())
+    entries = component.values() if names else ()
+    return [part for e in entries for part in (e, *(getattr(e, name) for name in names))]
 
 
-def _same(old: _Part, new: _Part) -> bool:
-    if old.entry is not new.entry:
-        return False
-    return all(a is b or _equal(a, b) for a, b in zip(old.state, new.state, strict=True))
-
-
-def _equal(a: Any, b: Any) -> bool:
+def _same(old: Any, new: Any) -> bool:
     plain = (int, float, bool, str, tuple, type(None))
-    return isinstance(a, plain) and isinstance(b, plain) and a == b
+    return old is new or (isinstance(old, plain) and isinstance(new, plain) and old == new)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 import threading
@@ -74,19 +73,12 @@ def _module(place: str) -> ModuleType:
     label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}_{content}"
     with _LOADING:
         if label not in sys.modules:
-            _load(label, path, text)
+            module = ModuleType(label)
+            module.__file__ = str(path)
+            sys.modules[label] = module
+            try:  # Python's cache of compiled files may have the text of a second before
+                exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+            except BaseException:
+                del sys.modules[label]
+                raise
         return sys.modules[label]
-
-
-def _load(label: str, path: Path, text: bytes) -> None:
-    """Run a file's text as a module; Python's cache may have that of a second before."""
-    spec = importlib.util.spec_from_file_location(label, path)
-    if spec is None:
-        raise OptionError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[label] = module
-    try:
-        exec(compile(text, path, "exec", dont_inherit=True), vars(module))
-    except BaseException:
-        del sys.modules[label]
-        raise

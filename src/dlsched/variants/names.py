@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
@@ -26,11 +27,9 @@ def named_jobs(model: Any, expressions: Iterable[Any]) -> list[Any]:
     All, if one of some expressions has the model's expression that the attribute `NAMES_ALL` names.
     """
     found = {key[0] for name in named_later(model) for key in model.component(name)}
-    whole = getattr(model, "NAMES_ALL", None)
-    if whole is not None:
-        used = {c.local_name for e in expressions for c in _named_expressions(e)}
-        if whole in used:
-            return list(model.JOBS)
+    used = {c.local_name for e in expressions for c in _named_expressions(e)}
+    if getattr(model, "NAMES_ALL", None) in used:
+        return list(model.JOBS)
     return [job for job in model.JOBS if job in found] if found else []
 
 
@@ -61,7 +60,7 @@ class Names:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self._of: dict[str, dict[str, list[Any]]] = {}
+        self._known: dict[str, dict[str, list[Any]]] = {}
 
     def find(self, name: str) -> Any:
         """Return a variable; ``None`` if there is none of this name.
@@ -73,62 +72,51 @@ class Names:
         """
         import pyomo.core as pyo
 
-        component = self.model.component(name.partition("[")[0])
+        label = name.partition("[")[0]
+        component = self.model.component(label)
         if component is None or component.ctype is not pyo.Var:
             return None
-        if component.local_name in named_later(self.model):
+        indices = component.keys()
+        if label in named_later(self.model):
             first, *others = component.index_set().subsets()
-            begin = len(component.local_name) + 1
+            begin = len(label) + 1
             jobs = [j for j in first if name.startswith((f"{j},", f"'{j}',", f'"{j}",'), begin)]
-            label = f"{component.local_name}{jobs}"
-            if label not in self._of:
-                self._of[label] = _by_name(component, product(jobs, *others))
-            return self._one(component, self._of[label], name)
-        if component.local_name not in self._of:
-            self._of[component.local_name] = _by_name(component, component.keys())
-        return self._one(component, self._of[component.local_name], name)
-
-    def _one(self, component: Any, keys_of: dict[str, list[Any]], name: str) -> Any:
-        keys = keys_of.get(name, [])
-        exact = [key for key in keys if _quoted(component, key) == name]
-        if len(keys) > 1 and not exact:
+            label, indices = f"{label}{jobs}", product(jobs, *others)
+        if label not in self._known:
+            self._known[label] = _by_name(component, indices)
+        keys = self._known[label].get(name, [])
+        if len(keys) > 1:
             full = " or ".join(_quoted(component, key) for key in keys[:2])
             raise OptionError(f"{name} is the name of several variables; write {full}")
-        return component[(exact or keys)[0]] if keys else None
+        return component[keys[0]] if keys else None
 
 
 def variables_by_name(model: Any) -> dict[str, Any]:
     """Return the variables that are there by all their names, but for those of several."""
     import pyomo.core as pyo
 
-    known: dict[str, Any] = {}
-    for component in model.component_objects(pyo.Var):
-        for name, keys in _by_name(component, component.keys()).items():
-            exact = [key for key in keys if _quoted(component, key) == name]
-            if exact or len(keys) == 1:
-                known[name] = component[(exact or keys)[0]]
-    return known
+    return {
+        name: component[keys[0]]
+        for component in model.component_objects(pyo.Var)
+        for name, keys in _by_name(component, component.keys()).items()
+        if len(keys) == 1
+    }
 
 
-def _by_name(component: Any, keys: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the indices by both names; an index has its quoted name first."""
-    known: dict[str, list[Any]] = {}
-    for key in keys:
-        for name in dict.fromkeys((_quoted(component, key), _plain(component, key))):
-            known.setdefault(name, []).append(key)
-    return known
+def _by_name(component: Any, indices: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the indices by both names; the quoted one is that of its index alone."""
+    plain: dict[str, list[Any]] = defaultdict(list)
+    quoted = {}
+    for key in indices:
+        parts = key if isinstance(key, tuple) else (key,)
+        inside = "" if key is None else f"[{','.join(map(str, parts))}]"
+        plain[f"{component.local_name}{inside}"].append(key)
+        quoted[_quoted(component, key)] = [key]
+    return plain | quoted
 
 
 def _quoted(component: Any, key: Any) -> str:
     """Return Pyomo's name."""
     from pyomo.core.base.component_namer import index_repr
 
-    name: str = component.local_name
-    return name if key is None else name + index_repr(key)
-
-
-def _plain(component: Any, key: Any) -> str:
-    """Return the name without quotation marks."""
-    name: str = component.local_name
-    parts = key if isinstance(key, tuple) else (key,)
-    return name if key is None else f"{name}[{','.join(map(str, parts))}]"
+    return f"{component.local_name}{'' if key is None else index_repr(key)}"

@@ -1,4 +1,4 @@
-"""A variant as a problem, which is solved and checked as any other."""
+"""A variant as a problem, with methods of its own, which is solved and checked as any other."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from typing import TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError, spelled
-from dlsched.registry import Method, Problem
+from dlsched.registry import Kind, Method, Problem
+from dlsched.registry.trusted import trust
 from dlsched.results.objective import Level as ObjectiveLevel
 from dlsched.results.result import Claim, Status
+from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.variants.definition import Level, Variant
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
+from dlsched.variants.decision import decide
+from dlsched.variants.definition import Variant
+from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import describe
 from dlsched.variants.lookup import find_variant
-from dlsched.variants.methods import BOUND, COLUMNS, EXACT, methods_of
 from dlsched.variants.problem import ChangedProblem
+
+EXACT = "whole_model"
+"""The exact method of all variants."""
+BOUND = "relaxation"
+"""The bound method of all variants."""
+COLUMNS = "columns"
+"""The exact method of variants that only allow less: the problem's for large instances."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,36 @@ class VariantProblem(ChangedProblem):
     @cached_property
     def methods(self) -> dict[str, Method]:
         """The variant's own methods, and the problem's heuristics and baselines."""
-        return methods_of(self)
+        base, name = self.base, self.name
+
+        def whole_model(instance: Instance, run: Run) -> Claim:
+            """Integer program of the problem's whole model with the variant's changes.
+
+            Exact because every solution of the problem is a point of the whole model, and the
+            variant's constraints and levels are stated there.
+            """
+            if self.refined:
+                return EstimatedLevels(self, instance, run).solve()
+            run.known = _better(self, instance, run.known)
+            return decide(self, instance, run)
+
+        def relaxation(instance: Instance, run: Run) -> Claim:
+            """Bound of the first level by the duals of the whole model's linear relaxation."""
+            if self.refined:
+                return EstimatedLevels(self, instance, run).bound()
+            return relax_first_level(instance, run, self.model)
+
+        trust(whole_model, name)
+        trust(relaxation, name)
+        preload = base.methods[base.exact].preload if self.refined else SOLVER_LIBRARIES
+        exact = Method(EXACT, name, Kind.EXACT, whole_model, preload, BOUND)
+        bound = Method(BOUND, name, Kind.BOUND, relaxation, preload)
+        kinds = (Kind.HEURISTIC, Kind.BASELINE)
+        heuristics = {key: method for key, method in base.methods.items() if method.kind in kinds}
+        if not self.variant.only_allows:
+            return {EXACT: exact, BOUND: bound, **heuristics}
+        whole = {EXACT: exact} if self.model.forbidden else {}
+        return {**_with_rule(self), **whole, **heuristics}
 
     def admit(self, claim: Claim, method: Method, instance: Instance) -> Claim:
         """Return the claim of a method that does not know the variant.
@@ -51,21 +91,17 @@ class VariantProblem(ChangedProblem):
         """
         if method.name in (EXACT, BOUND, COLUMNS) and method.own:
             return claim
-        if not isinstance(claim.solution, self.solution):
-            return replace(claim, objective=None, bounds=())
-        if not self.base.check(instance, claim.solution).feasible:
-            return replace(claim, objective=None, bounds=())
-        status = Status.FEASIBLE if claim.status is Status.OPTIMAL else claim.status
-        claim = replace(claim, status=status, termination=None, objective=None, bounds=())
+        claim = replace(claim, objective=None, bounds=())
+        known = isinstance(claim.solution, self.solution)
+        if not known or not self.base.check(instance, claim.solution).feasible:
+            return claim
         report = self.check(instance, claim.solution)
         if report.feasible:
-            return claim
-        return replace(
-            claim,
-            solution=None,
-            status=Status.NO_SOLUTION,
-            reason=f"{method.name} does not know the {self.variant}: {describe(report.violations)}",
-        )
+            status = Status.FEASIBLE if claim.status is Status.OPTIMAL else claim.status
+            return replace(claim, status=status, termination=None)
+        reason = f"{method.name} does not know the {self.variant}: {describe(report.violations)}"
+        status = Status.NO_SOLUTION
+        return replace(claim, solution=None, status=status, termination=None, reason=reason)
 
 
 VariantLike: TypeAlias = "Variant | str | VariantProblem | None"
@@ -108,7 +144,9 @@ def changed_problem(variant: Variant) -> VariantProblem:
         raise OptionError(f"{base.name} has no variants: they could name no variable of its model")
     known = {level.name: level for level in base.levels}
     levels = [
-        known[level] if isinstance(level, str) else _objective_level(level)
+        known[level]
+        if isinstance(level, str)
+        else ObjectiveLevel(level.name, "min" if level.sense == "minimize" else "max", "")
         for level in variant.levels or known
     ]
     values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
@@ -117,5 +155,42 @@ def changed_problem(variant: Variant) -> VariantProblem:
     return VariantProblem(**values, variant=variant)
 
 
-def _objective_level(level: Level) -> ObjectiveLevel:
-    return ObjectiveLevel(level.name, "min" if level.sense == "minimize" else "max", "")
+def _better(problem: ChangedProblem, instance: Instance, known: Solution | None) -> Solution | None:
+    """Return the better one of a known solution and `first`, which may be none of the variant."""
+    other = problem.first
+    if other is None:
+        return known
+    report = problem.check(instance, other)
+    if not report.feasible or report.objective is None:
+        return known
+    before = None if known is None else problem.check(instance, known).objective
+    return other if before is None or report.objective.better_than(before) else known
+
+
+def _with_rule(problem: ChangedProblem) -> dict[str, Method]:
+    """Return the problem's structured methods, under the variant's rule."""
+    allowed = problem.base.module("allowed")
+    rule = problem.variant.rule
+
+    def columns(instance: Instance, run: Run) -> Claim:
+        try:
+            claim: Claim = allowed.solve_allowed(instance, run, rule)
+        except OptionError as error:
+            raise problem.model.with_name(error) from error
+        return claim
+
+    def relaxation(instance: Instance, run: Run) -> Claim:
+        claim: Claim = allowed.bound_allowed(instance, run, rule)
+        return claim
+
+    columns.__doc__ = allowed.solve_allowed.__doc__
+    relaxation.__doc__ = allowed.bound_allowed.__doc__
+    base = problem.base
+    first = BOUND if base.methods[base.exact].begins_with == base.bound else ""
+    methods = (
+        Method(COLUMNS, problem.name, Kind.EXACT, columns, allowed.PRELOAD, first),
+        Method(BOUND, problem.name, Kind.BOUND, relaxation, allowed.PRELOAD),
+    )
+    for method in methods:
+        trust(method.function, problem.name)
+    return {method.name: method for method in methods}

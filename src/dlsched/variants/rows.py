@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,80 +14,35 @@ from dlsched.errors import OptionError
 from dlsched.schema import granularity
 from dlsched.solvers.row_scale import ExactRow, RowScale
 from dlsched.variants.definition import Variant
-from dlsched.variants.exact_values import coefficients, exact, exact_coefficients, exact_value
+from dlsched.variants.exact_values import coefficients, exact, exact_coefficients
 from dlsched.variants.names import add_beside
 from dlsched.variants.tightening import Column, differ_much, with_smaller
 
+T = TypeVar("T")
 _LARGEST = 2**40
 """Rows are not scaled to integers above this, beyond which solvers cannot tell them apart."""
 
 
-def limits(row: Any) -> tuple[Fraction | None, Any, Fraction | None]:
-    """Return a row's lower limit, its body and its upper limit; None where there is no limit.
+def validated(variant: Variant, what: str, state: Callable[[Any], T], given: Any) -> T:
+    """Return what a function makes of a row or an expression that has to be linear.
 
     Raises
     ------
-    ValueError
-        If no finite number satisfies a limit, or it is no number.
+    OptionError
+        If it is not linear, or a limit or a coefficient is not finite.
     """
-    lower, body, upper = row.to_bounded_expression()
-    return _limit(lower, -math.inf), body, _limit(upper, math.inf)
-
-
-def _limit(limit: Any, none: float) -> Fraction | None:
-    if limit is None:
-        return None
     try:
-        return exact_value(limit)
-    except (OverflowError, ValueError):
-        if float(limit() if callable(limit) else limit) == none:
-            return None
-        raise
-
-
-def validate_row(variant: Variant, row: Any, before: Any, nameable: set[str] | None) -> None:
-    """Raise `OptionError` if a row has a limit that is no number, or is not linear."""
-    try:
-        limits(row)
-    except (OverflowError, TypeError, ValueError) as error:
+        return state(given)
+    except (OverflowError, ValueError) as error:
         raise OptionError(
-            f"{variant}: {row.name} has a limit that is no finite number, which nothing satisfies; "
-            f"give a number, or leave the row out"
+            f"{variant}: {what} has a limit or a coefficient that is no finite number; give a "
+            f"number, or leave it out"
         ) from error
-    validate_linear(variant, row.name, row.body, before, nameable)
-
-
-def validate_linear(
-    variant: Variant, what: str, expression: Any, before: Any, nameable: set[str] | None
-) -> None:
-    """Raise if an expression is not linear with finite numbers in variables that may be named.
-
-    Parameters
-    ----------
-    before
-        Has the names of the problem's components.
-    """
-    try:
-        terms = list(coefficients(expression))
-    except (OptionError, AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ZeroDivisionError) as error:
         raise OptionError(
             f"{variant}: {what} is not a linear expression in the model's variables; state it with "
             f"variables and linear constraints of its own"
         ) from error
-    for variable, coefficient in terms:
-        if not math.isfinite(coefficient):
-            raise OptionError(f"{variant}: {what} has the coefficient {coefficient} of {variable}")
-    try:
-        exact_coefficients(expression)
-    except (OverflowError, ValueError) as error:
-        raise OptionError(f"{variant}: {what} has a constant that is no finite number") from error
-    for variable, _ in terms:
-        name = variable.parent_component().local_name
-        if name in before and nameable is not None and name not in nameable:
-            raise OptionError(
-                f"{variant}: {what} names {variable.name}, which solutions do not determine; "
-                f"variants of {variant.problem} may name: {', '.join(sorted(nameable))}"
-            )
 
 
 def validate_variable(variant: Variant, variable: Any) -> None:
@@ -129,10 +85,9 @@ def validate_variable(variant: Variant, variable: Any) -> None:
 
 def _fixed_at(variant: Variant, variable: Any) -> tuple[float, float]:
     """Return the value at which a variable is fixed, as both bounds."""
-    value, (low, high) = variable.value, variable.bounds
-    fits = value is not None and math.isfinite(value)
-    fits = fits and (low is None or value >= low) and (high is None or value <= high)
-    if not fits or (variable.is_integer() and value != round(value)):
+    value, column = variable.value, column_of(variable)
+    fits = value is not None and math.isfinite(value) and column.has(exact(value))
+    if not fits or (column.integer and value != round(value)):
         raise OptionError(
             f"{variant}: {variable.name} is fixed at {value}, which its domain or bounds exclude"
         )
@@ -144,15 +99,18 @@ def state_row(model: Any, rows: Any, row: Any) -> Any:
 
     That of a constant expression is true, and says nothing, or false, and no solution fits it.
     """
-    import pyomo.core as pyo
-
     if not isinstance(row, bool | np.bool_):
         return rows.add(row)
-    if row:
-        return None
+    return None if row else rows.add(false_row(model))
+
+
+def false_row(model: Any) -> Any:
+    """Return a row that nothing satisfies; its only variable is added to the model."""
+    import pyomo.core as pyo
+
     constant = pyo.Var(bounds=(0, 0))
-    add_beside(model, "constant_level", constant)
-    return rows.add(constant >= 1)
+    add_beside(model, "constant", constant)
+    return constant >= 1
 
 
 def step_of(expression: Any) -> Fraction:
@@ -180,10 +138,16 @@ def column_of(variable: Any) -> Column:
 
 def exact_row(row: Any) -> ExactRow:
     """Return a row in exact arithmetic, without the terms that are 0."""
-    lower, body, upper = limits(row)
+    lower, body, upper = row.to_bounded_expression()
     terms, constant = exact_coefficients(body)
-    low, high = (None if limit is None else limit - constant for limit in (lower, upper))
-    return ExactRow({key: c for key, c in terms.items() if c}, low, high)
+    nonzero = {key: c for key, c in terms.items() if c}
+    return ExactRow(nonzero, _limit(lower, -math.inf, constant), _limit(upper, math.inf, constant))
+
+
+def _limit(limit: Any, none: float, constant: Fraction) -> Fraction | None:
+    if limit is None or (limit() if callable(limit) else limit) == none:
+        return None
+    return exact_coefficients(limit).constant - constant
 
 
 def units_of(rows: Iterable[ExactRow], added: Iterable[Any]) -> dict[int, float]:
@@ -197,24 +161,19 @@ def units_of(rows: Iterable[ExactRow], added: Iterable[Any]) -> dict[int, float]
     dict
         By the ids of the variables.
     """
-    columns: dict[int, list[dict[int, float]]] = {
-        id(variable): [] for variable in added if variable.is_continuous()
-    }
+    units = {id(variable): 0.0 for variable in added if variable.is_continuous()}
     sizes = [
         {key: _logarithm(c) for key, c in row.terms.items()}
         for row in rows
-        if not columns.keys().isdisjoint(row.terms)
+        if not units.keys().isdisjoint(row.terms)
     ]
-    for terms in sizes:
-        for key in columns.keys() & terms.keys():
-            columns[key].append(terms)
-    units = dict.fromkeys(columns, 0.0)
     for _ in range(_ROUNDS):
-        scaled = [_middle(size + units.get(key, 0.0) for key, size in t.items()) for t in sizes]
-        middle = {id(terms): value for terms, value in zip(sizes, scaled, strict=True)}
-        for key, members in columns.items():
-            if members:
-                units[key] = -_middle(terms[key] - middle[id(terms)] for terms in members)
+        in_rows = defaultdict(list)
+        for terms in sizes:
+            middle = _middle([size + units.get(key, 0.0) for key, size in terms.items()])
+            for key in units.keys() & terms.keys():
+                in_rows[key].append(terms[key] - middle)
+        units |= {key: -_middle(values) for key, values in in_rows.items()}
     return {key: 2.0 ** round(max(-_FARTHEST, min(_FARTHEST, u))) for key, u in units.items()}
 
 
@@ -228,9 +187,8 @@ def _logarithm(number: Fraction) -> float:
     return math.log2(abs(number.numerator)) - math.log2(number.denominator)
 
 
-def _middle(values: Iterable[float]) -> float:
-    known = list(values)
-    return (min(known) + max(known)) / 2
+def _middle(values: Sequence[float]) -> float:
+    return (min(values) + max(values)) / 2
 
 
 def row_scale(row: Any, stated: ExactRow | None = None) -> RowScale:

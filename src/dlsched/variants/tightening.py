@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from dlsched.solvers.row_scale import ExactRow
+from dlsched.variants.exact_values import sum_of
 
 Terms: TypeAlias = Mapping[int, Fraction]
 """Coefficients by column."""
@@ -20,11 +22,48 @@ by them: HiGHS those below a hundredth of it."""
 
 
 class Column(NamedTuple):
-    """A variable: its bounds, ``None`` for none, and whether it is integer."""
+    """A variable or a sum: its bounds, ``None`` for none, and whether it is integer."""
 
     lower: Fraction | None
     upper: Fraction | None
-    integer: bool
+    integer: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether no value is within the bounds."""
+        return self.lower is not None and self.upper is not None and self.lower > self.upper
+
+    def has(self, value: Fraction) -> bool:
+        """Whether a value is within the bounds."""
+        return self.nearest(value) == value
+
+    def nearest(self, value: Fraction) -> Fraction:
+        """Return the value within the bounds that is nearest."""
+        if self.lower is not None and value < self.lower:
+            return self.lower
+        return self.upper if self.upper is not None and value > self.upper else value
+
+    def room(self, value: Fraction, step: int) -> Fraction | None:
+        """Return how far a value may go up (1) or down (-1); ``None`` for without end."""
+        end = self.upper if step > 0 else self.lower
+        return None if end is None else step * (end - value)
+
+    def times(self, factor: Fraction) -> Column:
+        """Return the bounds of a multiple."""
+        low, high = (None if end is None else end * factor for end in (self.lower, self.upper))
+        return Column(low, high) if factor > 0 else Column(high, low)
+
+    def whole(self) -> Column:
+        """Return the bounds of the whole numbers within."""
+        low = None if self.lower is None else Fraction(math.ceil(self.lower))
+        high = None if self.upper is None else Fraction(math.floor(self.upper))
+        return Column(low, high, True)
+
+    def meet(self, other: Column) -> Column:
+        """Return the bounds of what is within both."""
+        lows = [end for end in (self.lower, other.lower) if end is not None]
+        highs = [end for end in (self.upper, other.upper) if end is not None]
+        return Column(max(lows, default=None), min(highs, default=None), self.integer)
 
 
 def with_smaller(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
@@ -34,21 +73,19 @@ def with_smaller(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
     """
     if not differ_much(row.terms) or (row.lower is None) == (row.upper is None):
         return row
-    if row.lower is not None:
-        return ExactRow(*_at_least(row.terms, row.lower, columns), None)
-    assert row.upper is not None
-    smaller, limit = _at_least(_negative(row.terms), -row.upper, columns)
-    return ExactRow(_negative(smaller), None, -limit)
+    sign = 1 if row.upper is None else -1
+    least = row.lower if row.upper is None else -row.upper
+    assert least is not None
+    turned = {key: sign * coefficient for key, coefficient in row.terms.items()}
+    smaller, limit = _at_least(turned, least, columns)
+    terms = {key: sign * coefficient for key, coefficient in smaller.items()}
+    return ExactRow(terms, limit, None) if sign == 1 else ExactRow(terms, None, -limit)
 
 
 def differ_much(terms: Terms) -> bool:
     """Whether a solver may leave out a coefficient as too small."""
     sizes = [abs(coefficient) for coefficient in terms.values()]
     return bool(sizes) and min(sizes) < max(sizes) * LEAST
-
-
-def _negative(terms: Terms) -> Terms:
-    return {key: -coefficient for key, coefficient in terms.items()}
 
 
 def _at_least(
@@ -63,12 +100,12 @@ def _at_least(
     known = {key: end for key, end in ends.items() if end is not None}
     if len(known) < len(terms):
         return terms, limit
-    missing = limit - sum((c * known[key] for key, c in terms.items()), Fraction(0))
+    missing = limit - sum_of(terms, known)
     if missing <= 0:
         return terms, limit
     smaller = {
         key: max(-missing, min(missing, c)) if columns[key].integer else c
         for key, c in terms.items()
     }
-    least = sum((c * known[key] for key, c in smaller.items()), Fraction(0))
+    least = sum_of(smaller, known)
     return smaller, missing + least

@@ -12,7 +12,7 @@ import pytest
 
 import dlsched
 from dlsched.solvers.row_scale import ExactRow
-from dlsched.variants import exact_whole
+from dlsched.variants import decision
 from dlsched.variants.exact_program import best_values
 from dlsched.variants.tightening import Column, with_smaller
 
@@ -135,7 +135,7 @@ def test_beyond_the_solver_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -
     variant = dlsched.Variant("reclaiming", "large-factor", constrain, levels)
     small = dlsched.solve(instance, "whole_model", variant=variant)
     assert (small.status, small.objective.needed) == ("optimal", 1)
-    monkeypatch.setattr(exact_whole, "MOST_COLUMNS", 0)
+    monkeypatch.setattr(decision, "MOST_COLUMNS", 0)
     result = dlsched.solve(instance, "whole_model", variant=variant)
     assert (result.status, result.objective.needed) == ("feasible", 1)
     assert "more than the solver's precision" in result.reason
