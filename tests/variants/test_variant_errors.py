@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -140,6 +140,23 @@ def test_what_a_variant_must_not_add(constrain: Constrain, said: str) -> None:
     with pytest.raises(OptionError, match="variant hostile") as error:
         dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
     assert said in str(error.value)
+
+
+def test_what_another_thread_replaces_is_not_the_variants() -> None:
+    """Pyomo logs it while the variant's function runs."""
+
+    def elsewhere() -> None:
+        model: Any = pyo.ConcreteModel()
+        for _ in range(2):
+            model.off = pyo.Constraint(expr=pyo.Constraint.Feasible)
+
+    def constrain(m: Any, instance: Any) -> None:
+        other = Thread(target=elsewhere)
+        other.start()
+        other.join()
+        m.added = pyo.Constraint(expr=m.x[FIRST[0]] <= 1)
+
+    assert dlsched.solve(NAME, variant=Variant("reclaiming", "alone", constrain)).solution
 
 
 ELSEWHERE: list[tuple[str, Constrain, str]] = [

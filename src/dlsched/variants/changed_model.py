@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -260,10 +261,13 @@ def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any)
 
 @contextmanager
 def _pyomo_log() -> Iterator[StringIO]:
-    """Yield the text that Pyomo's core logs within the block, which is printed nowhere."""
+    """Yield the text that Pyomo's core logs in this thread within the block; it is not printed."""
     from pyomo.common.log import LoggingIntercept
 
+    own = threading.get_ident()
     with _LOGGING, LoggingIntercept(module="pyomo.core") as text:
+        (handler,) = logging.getLogger("pyomo.core").handlers
+        handler.addFilter(lambda record: record.thread == own)
         yield text
 
 
