@@ -13,7 +13,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType(
         "interleaving": 1,
         "placement": 1,
         "reclaiming": 2,
-        "sensitivity": 1,
+        "sensitivity": 2,
         "shares": 1,
         "utility": 1,
         "workers": 2,

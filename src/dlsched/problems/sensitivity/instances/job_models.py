@@ -52,9 +52,9 @@ def synthetic_models(cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5) -> dic
     share = (cpus_per_gpu, memory_per_gpu)
     require_on_axes(share)
     return {
-        name: Model(name, kind, 1, _per_gpu(profile_of(1, knees, share)))
+        name: Model(name, kind, 1, _per_gpu(profile_of(1, curve, share)))
         for kind, models in MODELS.items()
-        for name, knees in models.items()
+        for name, curve in models.items()
     }
 
 

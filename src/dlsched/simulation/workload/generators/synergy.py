@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.instances.generate import read_split
+from dlsched.problems.sensitivity.instances.generate import MULTI, read_split
 from dlsched.problems.sensitivity.instances.job_models import Assignment
 from dlsched.simulation.workload.profiles.synergy import job_fields, load_models
 from dlsched.simulation.workload.workload import Workload
 
-SIZES: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
-"""Share of the jobs with each number of GPUs in a workload of several sizes, as in the authors'
-public code where it runs without a trace. The paper, and that code with Philly's log, take the
-sizes from there, up to 16 GPUs."""
 SHORT = 0.8
 """Share of the running times with the smaller exponents."""
 EXPONENTS = ((1.5, 3.0), (3.0, 4.0))
@@ -55,7 +51,7 @@ def synergy_workload(
         Weights of image, language and speech models; see
         `dlsched.problems.sensitivity.instances.job_models.Assignment`.
     multi
-        Whether jobs have 1, 2, 4 or 8 GPUs, by `SIZES`, from a generator with the next seed;
+        Whether jobs have 1, 2, 4 or 8 GPUs, by `MULTI`, from a generator with the next seed;
         otherwise one.
     measured, cpus_per_gpu, memory_per_gpu
         As for the set of profiles `dlsched.simulation.workload.profiles.synergy.synergy`.
@@ -85,7 +81,7 @@ def synergy_workload(
         # In floats, as the public code does.
         count = int(scale * _running_time(times) / float(model.seconds))
         fields = job_fields(model, max(1, count))
-        gpus = sizes.choices(list(SIZES), list(SIZES.values()))[0] if multi else 1
+        gpus = sizes.choices(list(MULTI), list(MULTI.values()))[0] if multi else 1
         rows.append({"id": str(i), "submit": submit, "gpus": gpus} | fields)
     share = (cpus_per_gpu, memory_per_gpu)
     used = sorted({row["profile"] for row in rows})
