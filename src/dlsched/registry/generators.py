@@ -10,7 +10,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         "dispatch": 1,
         "elastic": 2,
-        "interleaving": 1,
+        "interleaving": 2,
         "placement": 1,
         "reclaiming": 2,
         "sensitivity": 2,

@@ -45,7 +45,7 @@ def test_figure_6() -> None:
     ("kinds", "bottleneck"), list(enumerate(("gpu", "network", "storage", "cpu")))
 )
 def test_table_1(kinds: int, bottleneck: str) -> None:
-    """Without noise jobs have the printed shares, and bottlenecks are added as in Figure 13."""
+    """One of two models has the printed shares; bottlenecks are added as in Figure 13."""
     made = dlsched.generate("interleaving", 1, jobs=200, bottlenecks=kinds + 1, noise=0.0)
     assert made.resources == ("storage", "cpu", "gpu", "network")
     printed = TABLE_1[bottleneck]
@@ -54,10 +54,12 @@ def test_table_1(kinds: int, bottleneck: str) -> None:
     longest = [job.stages.index(max(job.stages)) for job in made.jobs]
     assert len(set(longest)) == kinds + 1
     of_kind = [job.stages for job, r in zip(made.jobs, longest, strict=True) if r == place]
-    assert of_kind
-    for stages in of_kind:
-        shares = [float(stage / stages[place]) * printed[place] for stage in stages]
-        assert shares == pytest.approx(printed, abs=0.2)
+    as_printed = [
+        [float(stage / stages[place]) * printed[place] for stage in stages]
+        == pytest.approx(printed, abs=0.2)
+        for stages in of_kind
+    ]
+    assert 0 < sum(as_printed) < len(of_kind)
 
 
 def test_table_2() -> None:

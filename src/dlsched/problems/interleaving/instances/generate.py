@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.structures.profiles import (
     BOTTLENECKS,
     MODELS,
     RESOURCES,
+    SHARES,
     TABLE_2,
     Model,
+    iteration_milliseconds,
 )
 
+PRESETS = ("paper",)
 PHILLY_GPUS = {1: 0.36, 2: 0.01, 4: 0.28, 8: 0.31, 16: 0.03, 32: 0.01}
 """Weights of the jobs' GPUs, rounded from the traces that the paper derives from Philly's."""
 
@@ -25,6 +28,7 @@ PHILLY_GPUS = {1: 0.36, 2: 0.01, 4: 0.28, 8: 0.31, 16: 0.03, 32: 0.01}
 def generate(
     rng: np.random.Generator,
     *,
+    preset: str | None = None,
     jobs: int = 64,
     resources: int = 4,
     grouping: str = "uniform",
@@ -40,20 +44,25 @@ def generate(
 
     Parameters
     ----------
+    preset
+        ``"paper"``: jobs of a model have equal stages, as in section 6.1; `noise` and `distinct`
+        are then not used. None for jobs that differ, which are harder to group (ours).
     jobs
-        Number of jobs; for uniform groups the last jobs of a class are dropped until it divides.
+        Number of jobs, 992 to 5,755 in the traces of section 6.1; for uniform groups the last jobs
+        of a class are dropped until it divides.
     resources
-        2 to 4: storage, cpu, gpu, network; 3 without cpu, whose stage joins storage's, 2 for CPU
-        and GPU alone.
+        2 to 4: storage, cpu, gpu, network (section 2.2); 3 without cpu, whose stage joins
+        storage's, as in the authors' traces, 2 for CPU and GPU alone. Stages are in milliseconds.
     grouping
-        ``"uniform"`` or ``"cover"``.
+        ``"uniform"``, all groups full (section 4.1), or ``"cover"`` (section 4.2).
     budget
         For a cover: GPUs, as a share of the way from the fewest that any grouping takes (0) to
         those of every job alone (1). None for no budget. In the paper the budget is never far
         above what full groups need; `cluster` makes such covers.
     cluster
-        For a cover: GPUs of the cluster, which are its budget. The jobs are a queue, and only its
-        head is kept: the jobs which in full groups fill the cluster (Algorithm 1, lines 3-5).
+        For a cover: GPUs of the cluster, which are its budget; 64 in section 6.1. The jobs are a
+        queue, and only its head is kept: the jobs which in full groups fill the cluster (Algorithm
+        1, lines 3-5).
     bottlenecks
         1 to 4 kinds of bottleneck, as in Figure 13: GPU, network, storage, CPU, in this order.
     noise
@@ -62,13 +71,24 @@ def generate(
         of a profiler, as in Figure 14, are an option of the methods instead.
     distinct
         Every job has stages of its own, scaled by a factor of its own from half to twice its
-        model's. Otherwise jobs of one model and number of GPUs have equal stages: at most 8 x 6
-        profiles.
+        model's (ours). Otherwise jobs of one model and number of GPUs have equal stages: at most
+        8 x 6 profiles.
     gpus
-        ``{GPUs: weight}``; one GPU each for uniform groups, the Philly mix for a cover.
+        ``{GPUs: weight}``; one GPU each for uniform groups, for a cover the mix of the traces that
+        the authors derived from Philly's.
     weigh_by
-        ``"groups"`` or ``"gpus"``.
+        ``"groups"``, each counts once (section 4.2), or ``"gpus"``, each counts by its GPUs (ours).
+
+    Raises
+    ------
+    UnknownName
+        If there is no such preset.
+    OptionError
+        If another option is out of its range.
     """
+    if preset is not None and preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    noise, distinct = (0.0, False) if preset else (noise, distinct)
     if grouping not in ("uniform", "cover"):
         raise OptionError(f"grouping={grouping!r} must be 'uniform' or 'cover'")
     if resources not in (2, 3, 4):
@@ -192,8 +212,11 @@ def examples() -> list[Instance]:
     fig4 = {"A": (2, 1), "B": (1, 2), "C": (2, 1), "D": (1, 2)}
     fig6 = {"A": (1, 2, 1, 1), "B": (1, 1, 2, 1)}
     table2 = {
-        name: tuple(round(MODELS[name].milliseconds * share, 2) for share in MODELS[name].shares)
-        for name in TABLE_2
+        name: tuple(
+            round(iteration_milliseconds(batch, alone) * share, 2)
+            for share in SHARES["vgg19" if name == "vgg16" else name]
+        )
+        for name, (batch, alone, _) in TABLE_2.items()
     }
     return [
         _example("muri-fig4", "Figure 4; the stages are ours", ["cpu", "gpu"], fig4),

@@ -1,0 +1,102 @@
+"""What Muri prints of its models; the numbers of GPUs in its authors' traces."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from statistics import fmean
+from typing import Any
+
+from marginal import Marginal
+
+import dlsched
+
+TABLE_1 = {
+    "ShuffleNet": (60, 18, 6, 2),
+    "VGG19": (24, 4, 26, 41),
+    "GPT-2": (0.06, 0.03, 85, 28),
+    "A2C": (0, 91, 3, 0.2),
+}
+"""Percent of an iteration on storage, CPU, GPU and network."""
+TABLE_2 = {"ShuffleNet": (128, 2041), "GPT-2": (4, 134), "A2C": (64, 1811)}
+"""Samples per GPU and batch (Table 3), and samples a second alone on 16 GPUs."""
+RESOURCES = ("storage", "CPU", "GPU", "network")
+
+
+@cache
+def drawn(seed: int, grouping: str = "uniform") -> Any:
+    """Draw many jobs."""
+    return dlsched.generate("interleaving", seed, preset="paper", jobs=2000, grouping=grouping)
+
+
+def profiles(instance: Any) -> set[tuple[float, ...]]:
+    """Return the different stages of the jobs, in milliseconds."""
+    return {tuple(map(float, job.stages)) for job in instance.jobs}
+
+
+def longest(stages: tuple[float, ...]) -> int:
+    """Return the place of the longest stage."""
+    return stages.index(max(stages))
+
+
+def model(name: str, instance: Any) -> tuple[float, ...]:
+    """Return the stages of a model: of those with its bottleneck, the most similar ones."""
+    printed = TABLE_1[name]
+    place = longest(printed)
+
+    def difference(stages: tuple[float, ...]) -> float:
+        pairs = zip(stages, printed, strict=True)
+        return sum(abs(time / stages[place] - share / printed[place]) for time, share in pairs)
+
+    return min((s for s in profiles(instance) if longest(s) == place), key=difference)
+
+
+def ratio(name: str, place: int, instance: Any) -> float:
+    """A stage in per cent of the model's longest one."""
+    stages = model(name, instance)
+    return 100 * stages[place] / max(stages)
+
+
+def milliseconds(name: str, instance: Any) -> float:
+    """The model's longest stage."""
+    return max(model(name, instance))
+
+
+def bottleneck(place: int, instance: Any) -> float:
+    """Per cent of the jobs whose longest stage is on a resource."""
+    return 100 * fmean(longest(job.stages) == place for job in instance.jobs)
+
+
+def with_gpus(gpus: int, instance: Any) -> float:
+    """Per cent of the jobs with a number of GPUs."""
+    return 100 * fmean(job.gpus == gpus for job in instance.jobs)
+
+
+def within(name: str, printed: float, band: float, source: str, measure: Any) -> Marginal:
+    """Return a marginal with a band of so much on both sides."""
+    return Marginal(name, printed, printed - band, printed + band, source, drawn, measure)
+
+
+def stages(name: str) -> list[Marginal]:
+    """Return the marginals of a model in Table 1: its stages by its longest one."""
+    printed = TABLE_1[name]
+    place = longest(printed)
+    return [
+        within(f"preset=paper: {name}, {RESOURCES[r]} stage of the {RESOURCES[place]} stage, %",
+               100 * share / printed[place], 0.2, "Table 1", partial(ratio, name, r))
+        for r, share in enumerate(printed) if r != place
+    ]  # fmt: skip
+
+
+MARGINALS = [
+    within("preset=paper: different models", 8, 0, "Table 3", lambda made: len(profiles(made))),
+    *(within(f"preset=paper: jobs whose bottleneck is {name}, %", 25, 2, "Table 3, section 6.1",
+             partial(bottleneck, r)) for r, name in enumerate(RESOURCES)),
+    *(marginal for name in TABLE_1 for marginal in stages(name)),
+    *(within(f"preset=paper: {name}, longest stage, ms",
+             max(TABLE_1[name]) / 100 * 16_000 * batch / alone, 1, "Tables 1 to 3",
+             partial(milliseconds, name)) for name, (batch, alone) in TABLE_2.items()),
+    *(within(f"preset=paper, cover: jobs with {gpus} GPUs, %", share, 2,
+             "the authors' trace 1", partial(with_gpus, gpus))._replace(
+                 draw=partial(drawn, grouping="cover"))
+      for gpus, share in ((1, 36), (4, 28), (8, 31))),
+]  # fmt: skip
