@@ -139,6 +139,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: mast_workload(Cluster.uniform()), "no region, cluster or gpu_type"),
     (lambda: mast_cluster(types=4), "types=4"),
     (lambda: hadar_workload(0), "jobs"),
+    (lambda: synergy_workload(1, preset="papers"), "mean .paper. or"),
     (lambda: Workload.from_trace("sample-philly", "none"), "set of profiles"),
     (lambda: Workload.from_trace("sample-philly", "muri", speed=2), "'speed'; they have: resourc"),
     (lambda: Workload.from_trace("sample-philly", x=2), "name the set"),

@@ -77,3 +77,9 @@ def test_table_2() -> None:
     assert sum(a / s for a, s in zip(alone, shared, strict=True)) == pytest.approx(2.00, abs=0.005)
     assert sum(alone) / predicted == pytest.approx(2.54, abs=0.005)
     assert dlsched.solve(instance, "muri").objective == best.objective
+
+
+def test_an_unknown_preset_is_named() -> None:
+    """The error names the one that there is."""
+    with pytest.raises(dlsched.UnknownName, match="paper"):
+        dlsched.generate("interleaving", 1, preset="trace")

@@ -11,6 +11,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.sensitivity import CpuProfile, Instance, profile_cpus
+from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.schema import Number, exact
 
 PROFILES = Path(__file__).parents[4] / "shared" / "data" / "synergy" / "profiles.json"
@@ -86,6 +87,19 @@ def _speed(profile: dict[str, Any], cpus: float, memory: float) -> Number:
     column = max(i for i, least in enumerate(profile["memory"]) if least <= memory)
     speed: Number = exact(profile["throughput"][row][column])
     return speed
+
+
+@pytest.mark.skipif(not PROFILES.exists(), reason="the authors' profiles are not on this machine")
+def test_drawn_models_have_the_best_cases_of_the_authors_profiles() -> None:
+    """CPUs and memory are equal, or a gigabyte apart, and the speeds differ by at most 6 %."""
+    drawn = dlsched.generate("sensitivity", 1, servers=64)
+    measured = from_profiles(PROFILES, servers=64)
+    for profile in drawn.profiles:
+        ours = drawn.best_cases[profile]
+        theirs = measured.best_cases[profile.replace("resnet", "res")]
+        assert ours.cpus == theirs.cpus
+        assert abs(ours.memory - theirs.memory) < 1
+        assert float(ours.throughput) == pytest.approx(float(theirs.throughput), rel=0.06)
 
 
 @pytest.mark.parametrize("method", ["milp", "patterns"])
