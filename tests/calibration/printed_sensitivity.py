@@ -114,8 +114,8 @@ def one_gpu(instance: Any) -> float:
 def gap(instance: Any) -> float:
     """Per cent that TUNE as in the authors' code is below the bound of OPT's first stage."""
     found = dlsched.solve(instance, "tune_public")
-    bound = dlsched.solve(instance, "pooled").bound
-    return 100 * (1 - float(found.objective.throughput) / float(bound.throughput.value))
+    bound: Any = dlsched.solve(instance, "pooled").bound
+    return 100 * (1 - float(found.objective.throughput) / float(bound[0].value))
 
 
 def near(

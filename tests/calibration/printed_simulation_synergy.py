@@ -60,7 +60,7 @@ def one_gpu(workload: Any) -> float:
 def demand(workload: Any) -> float:
     """GPU time of the jobs in per cent of that of 128 GPUs until the last one is submitted."""
     needed = sum(job.gpus * float(job.work) for job in workload.jobs)
-    return 100 * needed / (128 * float(workload.jobs[-1].submit))
+    return float(100 * needed / (128 * float(workload.jobs[-1].submit)))
 
 
 @cache

@@ -45,8 +45,8 @@ def generate(
     Parameters
     ----------
     preset
-        ``"paper"``: jobs of a model have equal stages, as in section 6.1; `noise` and `distinct`
-        are then not used. None for jobs that differ, which are harder to group (ours).
+        ``"paper"``: jobs of a model have equal stages, as in section 6.1, whatever `noise` and
+        `distinct` are. None for jobs that differ (ours).
     jobs
         Number of jobs, 992 to 5,755 in the traces of section 6.1; for uniform groups the last jobs
         of a class are dropped until it divides.
@@ -60,9 +60,8 @@ def generate(
         those of every job alone (1). None for no budget. In the paper the budget is never far
         above what full groups need; `cluster` makes such covers.
     cluster
-        For a cover: GPUs of the cluster, which are its budget; 64 in section 6.1. The jobs are a
-        queue, and only its head is kept: the jobs which in full groups fill the cluster (Algorithm
-        1, lines 3-5).
+        For a cover: GPUs of the cluster, its budget; 64 in section 6.1. Of the jobs, a queue, the
+        head is kept that in full groups fills the cluster (Algorithm 1, lines 3-5).
     bottlenecks
         1 to 4 kinds of bottleneck, as in Figure 13: GPU, network, storage, CPU, in this order.
     noise
@@ -78,13 +77,6 @@ def generate(
         the authors derived from Philly's.
     weigh_by
         ``"groups"``, each counts once (section 4.2), or ``"gpus"``, each counts by its GPUs (ours).
-
-    Raises
-    ------
-    UnknownName
-        If there is no such preset.
-    OptionError
-        If another option is out of its range.
     """
     if preset is not None and preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)

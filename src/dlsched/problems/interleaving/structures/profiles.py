@@ -57,19 +57,15 @@ Shared, all four have the same iteration time, 1.165 s: the synchronisation barr
 the shares of Table 1, eq. 3 predicts 0.918 s.
 """
 
-
-def _timed(name: str, shares: tuple[float, float, float, float], bottleneck: str) -> Model:
-    return Model(iteration_milliseconds(*TABLE_2[name][:2]), shares, bottleneck)
-
-
+_TIMES = {name: iteration_milliseconds(*row[:2]) for name, row in TABLE_2.items()}
 MODELS = {
-    "shufflenet": _timed("shufflenet", SHARES["shufflenet"], "storage"),
+    "shufflenet": Model(_TIMES["shufflenet"], SHARES["shufflenet"], "storage"),
     "resnet18": Model(1055, (0.54, 0.16, 0.10, 0.09), "storage"),
-    "a2c": _timed("a2c", SHARES["a2c"], "cpu"),
+    "a2c": Model(_TIMES["a2c"], SHARES["a2c"], "cpu"),
     "dqn": Model(525, (0.00, 0.83, 0.02, 0.002), "cpu"),
-    "gpt2": _timed("gpt2", SHARES["gpt2"], "gpu"),
+    "gpt2": Model(_TIMES["gpt2"], SHARES["gpt2"], "gpu"),
     "bert": Model(244, (0.0014, 0.0007, 0.68, 0.35), "gpu"),
-    "vgg16": _timed("vgg16", (0.21, 0.04, 0.20, 0.33), "network"),
+    "vgg16": Model(_TIMES["vgg16"], (0.21, 0.04, 0.20, 0.33), "network"),
     "vgg19": Model(302, SHARES["vgg19"], "network"),
 }
 """All eight of Table 3, two for each bottleneck."""

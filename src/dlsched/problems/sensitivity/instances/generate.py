@@ -21,17 +21,14 @@ class Curve(NamedTuple):
 
     Attributes
     ----------
-    cpus
-        CPUs per GPU from which more do not help.
-    gain
-        Speed with these over the speed with 3, with the data set in memory.
-    dataset
-        GB per GPU that hold the data set; more do not help.
-    storage
-        Time to read the whole data set from storage, of an epoch with 3 CPUs as the unit.
+    cpus, gain
+        CPUs per GPU from which more do not help, and the speed with these over that with 3, with
+        the data set in memory.
+    dataset, storage
+        GB per GPU that hold the data set, and the time to read all of it from storage, of an epoch
+        with 3 CPUs as the unit.
     overlaps
-        Whether reading overlaps preprocessing, so that an epoch takes the longer one (section 3.1);
-        else it takes their sum.
+        Whether an epoch takes the longer of reading and preprocessing (section 3.1), or their sum.
     """
 
     cpus: float
@@ -54,11 +51,10 @@ MODELS: Mapping[str, Mapping[str, Curve]] = {
 }
 """The models of Synergy's Table 4.
 
-Figure 2 and section 2.1 print the gains of AlexNet and ResNet18. The other numbers are ours, fitted
-to the best cases of the authors' public profiles, which are not concave: there M5 gains more from
-its sixth CPU per GPU than from the first five, and here, with the data set in memory, it gains as
-much from each. Section 2.1 speeds up ResNet18 twice by memory, on another data set (OpenImages)
-than that of Table 4.
+Section 2.1 and Figure 2 print the gains of AlexNet and ResNet18. The other numbers are ours, fitted
+to the best cases of the authors' public profiles. These are not concave: M5 gains more from its
+sixth CPU per GPU than from the first five. Section 2.1 speeds up ResNet18 by memory on another data
+set than that of Table 4.
 """
 REQUIRED = 62.5
 """GB per GPU below which image and speech models run at `TOO_LITTLE`; language models run at full
@@ -111,10 +107,9 @@ def generate(
     distinct
         Whether every job has a profile of its own, up to 20 % different from its model's (ours).
     utilization
-        GPUs of all jobs divided by those of the cluster; above 1 only with `may_wait`. The paper
-        has 1, the jobs that its policy picks, or more, with DRF and Tetris (section 5.7).
+        GPUs of all jobs divided by those of the cluster; above 1 only with `may_wait`.
     may_wait
-        Whether jobs may wait, as with GREEDY, DRF and Tetris; TUNE places all of them.
+        Whether jobs may wait, as with GREEDY, DRF and Tetris (sections 3.3 and 5.7).
 
     Raises
     ------
@@ -214,14 +209,9 @@ def _speed(curve: Curve, cpus: float, memory: float) -> float:
 
 def _varied(rng: np.random.Generator, curve: Curve) -> Curve:
     """Return a curve with up to 20 % more or less of each number (ours)."""
-    cpus, gain, dataset, storage = (1 + 0.2 * (2 * rng.random(4) - 1)).tolist()
-    return Curve(
-        curve.cpus * cpus,
-        1 + (curve.gain - 1) * gain,
-        curve.dataset * dataset,
-        curve.storage * storage,
-        curve.overlaps,
-    )
+    numbers = (curve.cpus, curve.gain - 1, curve.dataset, curve.storage)
+    cpus, gain, dataset, storage = (np.array(numbers) * (0.8 + 0.4 * rng.random(4))).tolist()
+    return Curve(cpus, 1 + gain, dataset, storage, curve.overlaps)
 
 
 def examples() -> list[Instance]:

@@ -21,10 +21,9 @@ EXPONENTS = ((1.5, 3.0), (3.0, 4.0))
 PRESETS: Final = {"paper-low": (8, 3), "paper": (9, 4), "paper-high": (10, 5.5)}
 """Jobs per hour on 128 GPUs, of jobs with one GPU, and of jobs with several.
 
-The paper prints 9 (Figure 9), 4 (Figure 7) and 5.5 (Figures 8 and 10); 8, 10 and 3 are ours. In
-proportion and by FIFO, 9 jobs per hour have an average completion time of 81 h, as printed, with
-the authors' seed, 42, for jobs 4,000 to 4,999 of 6,500 and rounds of 300 s; without rounds it is
-79 h. The jobs need more GPU time than there is, so that other seeds have 74 to 110 h.
+The paper prints 9 (Figure 9), 4 (Figure 7) and 5.5 (Figures 8 and 10); 8, 10 and 3 are ours. The
+81 h that 9 jobs per hour have by FIFO come out with the authors' seed, 42, for jobs 4,000 to 4,999
+of 6,500 (79 h without rounds). Queues grow, so that other seeds have 74 to 110 h.
 """
 
 
@@ -52,8 +51,7 @@ def synergy_workload(
     Parameters
     ----------
     jobs
-        Number of jobs. The paper measures 1,000 of them in a steady state; in its public code these
-        are the jobs from 4,000 on.
+        Number of jobs. The paper measures 1,000 of them, its public code those from 4,000 on.
     preset
         ``"paper"``, ``"paper-low"`` or ``"paper-high"``: in place of `load`, a load that the paper
         prints, for jobs with one GPU or, with `multi`, several, and those around it.
@@ -75,10 +73,8 @@ def synergy_workload(
 
     Raises
     ------
-    UnknownName
-        If there is no such preset.
-    InstanceError, OptionError
-        If the file or an option cannot be used.
+    InstanceError, OptionError, UnknownName
+        If the file, an option or a preset cannot be used.
     """
     if preset is not None:
         if preset not in PRESETS:
