@@ -125,6 +125,7 @@ OF_ANOTHER_TYPE = {
     "float": ("x", True, None, float("nan"), [1.0], 1j),
     "float | None": ("x", True, float("nan"), [1.0], 1j),
     "str": (1, None, True, b"x", ["x"]),
+    "str | None": (1, True, b"x", ["x"]),
     "Mapping[int, float]": (1, "x", None, [1], {"1": 0.5}, {1: "x"}, {1.5: 1}, {True: 1}),
     "Mapping[int, float] | None": (1, "x", [1], {"1": 0.5}, {1: "x"}, {True: 1}),
     "Mapping[str, Any] | None": (1, "x", [1], {1: 1}),
