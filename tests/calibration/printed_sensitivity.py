@@ -149,11 +149,11 @@ MARGINALS = [
     near("GNMT, speed with 20 GB over 250", 1, 0.001, "section 2.1", gnmt_with_little),
     near("image and speech models, speed with 20 GB over the share", 0.1, 0.01, PROFILES,
          too_little),
-    near("models with concave speed by CPUs, %", 100, 0, "Figure 2", concave),
+    near("models with concave speed by CPUs, % (our reading)", 100, 0, "Figure 2", concave),
     *(marginal for name, printed in BEST.items() for marginal in best_case(name, printed)),
     near("language jobs, %", 70, 0.04, "section 5.3", partial(share, LANGUAGE)),
     near("speech jobs, %", 10, 0.15, "section 5.3", partial(share, SPEECH)),
     near("multi: jobs with one GPU, %", 70, 0.05, "the authors' public code", one_gpu, multi=True),
-    Marginal("TUNE below OPT with 128 GPUs, at most, %", 10, 0, 10, "section 5.6",
+    Marginal("TUNE of the public code below OPT, 128 GPUs, at most, %", 10, 0, 10, "section 5.6",
              partial(dlsched.generate, "sensitivity"), gap),
 ]  # fmt: skip
