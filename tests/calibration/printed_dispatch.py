@@ -16,7 +16,7 @@ import dlsched
 def full(seed: int) -> Any:
     """Draw clusters that are large enough for the printed sizes as they are."""
     return dlsched.generate(
-        "dispatch", seed, regions=2, clusters=2, machines=600, gpu_share=0.2, types=1, pending=600
+        "dispatch", seed, regions=3, clusters=3, machines=600, gpu_share=0.2, types=1, pending=1200
     )
 
 

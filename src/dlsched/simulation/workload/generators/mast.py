@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.instances.distributions import PRIORITIES, TYPES
+from dlsched.problems.dispatch.instances.distributions import (
+    CPU_HOURS,
+    GPUS,
+    HOURS,
+    MACHINES,
+    PRIORITIES,
+    TYPES,
+)
+from dlsched.registry.generators import quantiles
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
@@ -18,17 +25,8 @@ CPU: Final = "cpu"
 """Type of a machine without GPUs, which a simulation has as a server with one unit of it **(D)**.
 
 A workload without GPUs takes whole machines."""
-Points: TypeAlias = tuple[tuple[float, float], ...]
-"""Shares of the workloads, and the values that as many do not exceed."""
-GPUS: Final = ((0.0, 1.0), (0.5, 16.0), (0.9, 64.0), (0.99, 128.0))
-MACHINES: Final = ((0.0, 1.0), (0.5, 72.0), (0.9, 180.0), (0.99, 205.0))
-HOURS: Final = ((0.0, 1 / 60), (0.5, 1 / 3), (0.9, 6.7), (0.99, 66.0))
-CPU_HOURS: Final = ((0.0, 1 / 60), (0.5, 38 / 60), (0.9, 7.9), (0.99, 38.0))
 START_UP: Final = ((0.0, 60.0), (0.5, 150.0), (0.9, 278.0), (0.99, 449.0))
-"""Percentiles of section 5.1: GPUs of a workload with GPUs, machines of any workload, which are
-taken here for those without GPUs **(D)**, hours of both; and seconds until containers are set up
-(5.5). The logarithm is linear in between, and beyond the last as before it; the least values are
-made up **(D)**."""
+"""Percentiles of seconds until containers are set up (section 5.5); the least is ours **(D)**."""
 CANDIDATES: Final = (0.2, 0.2, 0.2, 0.4)
 """Shares of the workloads whose data is in 1, 2, 3, and 4 regions **(D)**; Figure 7 has a majority
 with two or more and about 40 % with four or more."""
@@ -200,9 +198,9 @@ class _Draw:
         """Draw GPUs: powers of two below a machine, then whole machines; or machines."""
         most = self.most[kind]
         if kind == CPU:
-            machines = np.rint(_quantiles(MACHINES, self.rng.random(n)))
+            machines = np.rint(quantiles(MACHINES, self.rng.random(n)))
             return np.clip(machines, 1, most).astype(np.int64)
-        exact = _quantiles(GPUS, self.rng.random(n))
+        exact = quantiles(GPUS, self.rng.random(n))
         small = 2.0 ** np.rint(np.log2(exact))
         whole = np.maximum(1, np.rint(exact / MACHINE_GPUS)) * MACHINE_GPUS
         gpus = np.where(exact < 0.75 * MACHINE_GPUS, small, whole)
@@ -211,7 +209,7 @@ class _Draw:
 
     def seconds(self, kind: str, n: int) -> NDArray[np.float64]:
         """Draw durations."""
-        hours = _quantiles(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
+        hours = quantiles(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
         return np.maximum(1.0, np.rint(3600 * self.scale * hours))
 
     def arriving(self, kind: str, load: float, hours: float) -> list[dict[str, Any]]:
@@ -240,7 +238,7 @@ class _Draw:
         self, kind: str, times: NDArray[np.float64], size: Any, seconds: Any
     ) -> list[dict[str, Any]]:
         priority = self.rng.choice(len(self.owners), len(times), p=self.priorities)
-        start_up = np.rint(_quantiles(START_UP, self.rng.random(len(times))))
+        start_up = np.rint(quantiles(START_UP, self.rng.random(len(times))))
         rows = []
         for i, time in enumerate(times.tolist()):
             gpus = int(size[i])
@@ -263,13 +261,3 @@ class _Draw:
         count = 1 + int(self.rng.choice(len(CANDIDATES), p=CANDIDATES))
         chosen = self.rng.permutation(len(able))[:count]
         return [able[i] for i in sorted(chosen.tolist())]
-
-
-def _quantiles(points: Points, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return quantiles whose logarithm is linear between points, and goes on so after the last."""
-    shares = [share for share, _ in points]
-    logs = [math.log(value) for _, value in points]
-    slope = (logs[-1] - logs[-2]) / (shares[-1] - shares[-2])
-    beyond = np.maximum(0.0, u - shares[-1]) * slope
-    quantiles: NDArray[np.float64] = np.exp(np.interp(u, shares, logs) + beyond)
-    return quantiles
