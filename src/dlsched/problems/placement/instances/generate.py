@@ -76,6 +76,8 @@ def generate(
         GPU types, up to three; not every region has every one. Ours.
     utilization
         GPU hours demanded as a share of the supply; above 1 no placement avoids overload. Ours.
+        With 2.1 the most loaded of 10 regions with 1,000 tables and 3,000 jobs has on average the
+        printed ratio of 2.63 (section 5.6, priorities 1 to 3).
     storage_utilization
         Bytes of the tables as a share of the regions' storage capacity; less if a region needs more
         than its part for the largest table. Ours.
@@ -314,7 +316,7 @@ def _readers(
             anywhere = rng.integers(len(able), size=more)
             drawn = np.where(rng.random(more) < clusters, near, anywhere)
             readers.update(able[drawn].tolist())
-            spread *= 2
+            spread = min(2 * spread, len(able))
         for j in readers:
             chosen[j].add(t)
     for names, home in zip(chosen, home_of_job, strict=True):
