@@ -134,11 +134,10 @@ def generate(
     if independent < jobs:
         parents = rng.integers(independent, size=jobs - independent).tolist()
     job_rows = _jobs(rng, jobs, parents, kinds, cpu_training)
-    able = [_regions_of(row, have, homes) for row in job_rows[:independent]]
-    home_of_job = _homes_of_jobs(rng, job_rows, able, trained_at_home)
+    able = _tables_to_train_on(job_rows[:independent], have, homes)
+    home_of_job = _homes_of_jobs(rng, able, trained_at_home)
     counts = _stratified(rng, LEAST_READERS, readers, tables) * independent / max(jobs, 1)
-    reads = _readers(rng, homes, home_of_job, clusters, counts)
-    _part(rng, job_rows, reads, home_of_job, able, homes)
+    reads = _readers(rng, homes, home_of_job, able, clusters, counts)
     reads += [reads[parent] for parent in parents]
     for row, names in zip(job_rows, reads, strict=True):
         row["tables"] = [f"t{t + 1}" for t in names]
@@ -240,41 +239,25 @@ def _stratified(
     return quantiles(points, (rng.permutation(n) + rng.random(n)) / n)
 
 
-def _regions_of(row: dict[str, Any], have: Any, homes: list[int]) -> Any:
-    """Return by region how many tables a job could read there; none where its type is not."""
+def _tables_to_train_on(rows: list[dict[str, Any]], have: Any, homes: list[int]) -> list[Any]:
+    """Return for each job the tables of each region with its type of GPU; none if no training."""
     count = np.bincount(homes, minlength=have.shape[1])
-    for kind in row.get("gpu_hours", ()):
-        count = count * (have[KINDS.index(kind)] > 0)
-    return count
+    of_kind = {kind: count * (row > 0) for kind, row in zip(KINDS, have, strict=False)}
+    return [
+        next((of_kind[kind] for kind in row.get("gpu_hours", ())), count)
+        if row["kind"] == "ml"
+        else 0 * count
+        for row in rows
+    ]
 
 
-def _homes_of_jobs(
-    rng: np.random.Generator, rows: list[dict[str, Any]], able: list[Any], at_home: float
-) -> list[int]:
+def _homes_of_jobs(rng: np.random.Generator, able: list[Any], at_home: float) -> list[int]:
     """Draw the region whose tables a training job reads; -1 for a job that reads any tables."""
     homes = [-1] * len(able)
-    training = [j for j, count in enumerate(able) if rows[j]["kind"] == "ml" and count.sum()]
-    for j in rng.permutation(training)[: round(at_home * len(training))].astype(int).tolist():
+    training = np.flatnonzero([count.any() for count in able])
+    for j in rng.permutation(training)[: round(at_home * len(training))].tolist():
         homes[j] = int(rng.choice(len(able[j]), p=able[j] / able[j].sum()))
     return homes
-
-
-def _part(
-    rng: np.random.Generator,
-    rows: list[dict[str, Any]],
-    reads: list[list[int]],
-    home_of_job: list[int],
-    able: list[Any],
-    homes: list[int],
-) -> None:
-    """Add a table of another region to a training job that is at home only by chance."""
-    for row, names, home, count in zip(rows, reads, home_of_job, able, strict=False):
-        own = homes[names[0]]
-        if row["kind"] == "ml" and home < 0 and count[own] and {homes[t] for t in names} == {own}:
-            others = [t for t, region in enumerate(homes) if region != own]
-            if others:
-                names.append(others[int(rng.integers(len(others)))])
-                names.sort()
 
 
 def _capped(size: Any, largest: float) -> Any:
@@ -293,36 +276,42 @@ def _readers(
     rng: np.random.Generator,
     homes: list[int],
     home_of_job: list[int],
+    able: list[Any],
     clusters: float,
     counts: Any,
 ) -> list[list[int]]:
     """Draw the tables of each job: for each table a number of its readers.
 
-    Jobs and tables are on a circle; a clustered reader is drawn near its table. Readers that are
-    drawn again are so from twice as far.
+    Jobs and tables are on a circle; a clustered reader is drawn near its table. Those that read it
+    already are replaced from twice as far. A job that would only by chance be trained at home gets
+    a table of another region.
     """
     jobs, tables = len(home_of_job), len(homes)
     chosen: list[set[int]] = [set() for _ in range(jobs)]
     at = np.array(home_of_job, dtype=int)
-    may_read = {r: np.flatnonzero((at < 0) | (at == r)) for r in set(homes)}
+    stored = {r: np.flatnonzero(np.array(homes) == r) for r in set(homes)}
+    may_read = {r: np.flatnonzero((at < 0) | (at == r)) for r in stored}
     for t, count in enumerate(np.rint(counts).astype(int).tolist()):
-        able = may_read[homes[t]]
+        among = may_read[homes[t]]
         readers: set[int] = set()
-        spread = max(1.0, len(able) / 50)
-        while len(readers) < min(count, len(able)):
+        middle = np.searchsorted(among, t * jobs / tables)
+        spread = max(1.0, len(among) / 50)
+        while len(readers) < min(count, len(among)):
             more = count - len(readers)
-            middle = np.searchsorted(able, t * jobs / tables)
-            near = np.rint(middle + rng.normal(size=more) * spread).astype(int) % len(able)
-            anywhere = rng.integers(len(able), size=more)
+            near = np.rint(middle + rng.normal(size=more) * spread).astype(int) % len(among)
+            anywhere = rng.integers(len(among), size=more)
             drawn = np.where(rng.random(more) < clusters, near, anywhere)
-            readers.update(able[drawn].tolist())
-            spread = min(2 * spread, len(able))
+            readers.update(among[drawn].tolist())
+            spread = min(2 * spread, len(among))
         for j in readers:
             chosen[j].add(t)
-    for names, home in zip(chosen, home_of_job, strict=True):
+    for names, home, count in zip(chosen, home_of_job, able, strict=True):
         if not names:
-            own = [t for t, region in enumerate(homes) if home in (-1, region)]
-            names.add(own[int(rng.integers(len(own)))])
+            names.add(int(rng.choice(stored.get(home, tables))))
+        regions = {homes[t] for t in names}
+        if home < 0 and len(regions) == 1 < len(stored) and count[min(regions)]:
+            others = [r for r in stored if r not in regions]
+            names.add(int(rng.choice(stored[others[int(rng.integers(len(others)))]])))
     return [sorted(names) for names in chosen]
 
 
