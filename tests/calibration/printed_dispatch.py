@@ -87,6 +87,13 @@ def of_priority(priority: int) -> Callable[[Any], float]:
     return measure
 
 
+def two_regions(made: Any) -> float:
+    """Return the share of the waiting workloads whose tables two or more regions have, in %."""
+    stored = [set(region.tables) for region in made.regions]
+    counts = [sum(tables.issuperset(work.tables) for tables in stored) for work in made.pending]
+    return 100 * float(np.mean(np.array(counts) >= 2))
+
+
 MARGINALS = [
     Marginal("GPUs of a workload with GPUs, P50", 16, 15, 17, "section 5.1", full,
              percentile(0.5, gpus)),
@@ -110,6 +117,8 @@ MARGINALS = [
     Marginal("allocation of GPUs, %", 98, 97, 99, "section 5.2", default, allocated(True)),
     Marginal("allocation of machines without GPUs, %", 87, 82, 92, "section 5.2", default,
              allocated(False)),
+    Marginal("workloads with two or more candidate regions, %, printed as the majority", 50, 50,
+             100, "Figure 7", full, two_regions),
     *(
         Marginal(f"workloads of priority {p}, %", printed, low, high, "section 4.2", full,
                  of_priority(p))
