@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
@@ -10,26 +9,14 @@ from typing import Any
 import numpy as np
 from marginal import Marginal
 
-from dlsched.simulation import simulate
-from dlsched.simulation.log import Segment
-from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.generators import mast_cluster, mast_workload
-
-HOURS = 8
 
 
 @cache
 def drawn(seed: int) -> Any:
     """Draw what arrives at clusters that are large enough for the printed sizes as they are."""
     cluster = mast_cluster(4, 1, 40, types=1, cpu_machines=410, seed=seed)
-    return [job for job in mast_workload(cluster, 60, seed=seed).jobs if job.submit]
-
-
-@cache
-def simulated(seed: int) -> Any:
-    """Run `mast` on a workload and a cluster of the default."""
-    cluster = mast_cluster(seed=seed)
-    return simulate(mast_workload(cluster, HOURS, seed=seed), cluster, "mast")
+    return [job for job in mast_workload(cluster, 40, seed=seed).jobs if job.submit]
 
 
 def percentile(
@@ -44,15 +31,6 @@ def percentile(
 def part(true: Callable[[Any], bool]) -> Callable[[Any], float]:
     """Return the measure of a share of the workloads, in per cent."""
     return lambda jobs: 100 * float(np.mean([true(job) for job in jobs]))
-
-
-def allocated(run: Any) -> float:
-    """Return the allocated part of the GPU hours while workloads arrive, in per cent."""
-    end, held = 3600 * HOURS, 0.0
-    for segment in (Segment(*row) for row in run.log.rows("segments")):
-        seconds = min(end, segment.end / TICKS) - min(end, segment.start / TICKS)
-        held += seconds * sum(gpus for _, gpus, *_ in json.loads(segment.shares))
-    return 100 * held / (end * run.cluster.gpus)
 
 
 def gpus(job: Any) -> float:
@@ -101,6 +79,3 @@ MARGINALS = [
     Marginal("workloads with four or more candidate regions, %", 40, 38, 42, "Figure 7", drawn,
              part(lambda job: len(job.regions) >= 4)),
 ]  # fmt: skip
-SLOW = [
-    Marginal("allocation of GPUs under `mast`, %", 98, 96, 99, "section 5.2", simulated, allocated),
-]
