@@ -62,7 +62,7 @@ def test_heuristics_after_a_search_have_a_third_that_is_kept(
 
 
 ORDERS = [
-    ("placement", {"tables": 12, "regions": 3, "jobs": 20}, ["refinement", "annealing"]),
+    ("placement", {"tables": 8, "regions": 3, "jobs": 12}, ["refinement", "annealing"]),
     ("placement", {"tables": 30, "regions": 4, "jobs": 40}, ["annealing", "refinement"]),
     (
         "placement",

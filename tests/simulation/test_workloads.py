@@ -75,6 +75,10 @@ def test_masts_workloads_have_the_papers_percentiles() -> None:
     assert float(offered) == pytest.approx(1, abs=0.15)
     mixed = mast_workload(mast_cluster(2, 2, 4, cpu_machines=4), 1, load=1.5)
     assert {row.gpu_type for row in mixed.jobs} == {"A100", "V100", "cpu"}
+    few, many = (
+        len(mast_workload(cluster, 8, preset=name).jobs) for name in ("paper-low", "paper")
+    )
+    assert few < many == len(mast_workload(cluster, 8).jobs)
 
 
 def test_hadars_workload_is_that_of_its_section_iv() -> None:
@@ -136,6 +140,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: lyra_workload(1, elastic_share=1.1), "elastic_share"),
     (lambda: lyra_workload(2, loan_speed=0), "loan_speed is the speed of a GPU"),
     (lambda: mast_workload(mast_cluster(), 0), "hours, load and scale"),
+    (lambda: mast_workload(mast_cluster(), preset="papers"), "papers"),
     (lambda: mast_workload(Cluster.uniform()), "no region, cluster or gpu_type"),
     (lambda: mast_cluster(types=4), "types=4"),
     (lambda: hadar_workload(0), "jobs"),

@@ -52,6 +52,16 @@ def one_cluster(seed: int, **more: Any) -> Instance:
     return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
 
 
+def test_generated_sizes_differ_and_fit() -> None:
+    """Of 20 machines, no size of CPU jobs has most of them, and half a cluster has room."""
+    made = [dlsched.generate("dispatch", seed) for seed in range(10)]
+    jobs = [job for one in made for work in one.pending for job in work.jobs]
+    tasks = [job.tasks for job in jobs if not job.gpus]
+    assert max(map(tasks.count, tasks)) < 0.75 * len(tasks) and set(tasks) == {1, 2, 3}
+    most = {"A100": 32, "V100": 24}
+    assert all(job.tasks * job.gpus <= most[job.gpu_type] for job in jobs if job.gpus)
+
+
 def equal(count: int, have: int, runs: Any, pending: Any) -> Instance:
     """Return an instance of one cluster of equal machines without GPUs, and two tenants."""
     quotas = {"gpus": 0, "cpus": 10_000}

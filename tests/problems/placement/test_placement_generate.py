@@ -6,7 +6,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import strategies as st
 from placement_instances import instance, job, region, table
@@ -22,31 +21,11 @@ from dlsched.problems.placement.instances.replicas import (
 from dlsched.testing import strategies
 from drawing import drawn
 
-PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
-"""The shares of the seven priorities, as MAST prints them."""
-
-
-def test_statistics_are_the_papers() -> None:
-    """Priorities as printed; sizes and readers as printed for migrations and for partitions."""
-    inst = dlsched.generate(
-        "placement", 1, tables=6000, regions=5, jobs=9000, largest=1, clusters=0
-    )
-    size = np.array([table.size for table in inst.tables])
-    assert np.quantile(size, [0.5, 0.9, 0.99]) == pytest.approx([565, 103_000, 7.5e6], rel=0.35)
-    readers = {table.id: 0 for table in inst.tables}
-    for row in inst.jobs:
-        for name in row.tables:
-            readers[name] += 1
-    counts = np.quantile(list(readers.values()), [0.5, 0.9, 0.99])
-    assert counts == pytest.approx([3, 17, 45], rel=0.15)
-    shares = np.bincount([job.priority for job in inst.jobs], minlength=8)[1:] / len(inst.jobs)
-    assert shares == pytest.approx(np.array(PRIORITIES) / sum(PRIORITIES), abs=0.02)
-
 
 @pytest.mark.parametrize("seed", range(3))
 def test_today_is_feasible(seed: int) -> None:
-    """The homes of today are feasible, hardware is uneven, and no table exceeds a tenth."""
-    inst = dlsched.generate("placement", seed, tables=80, regions=5, jobs=120)
+    """The homes of today are feasible, hardware is uneven, and no table exceeds its share."""
+    inst = dlsched.generate("placement", seed, tables=80, regions=5, jobs=120, largest=0.1)
     result = dlsched.solve(inst, "no_moves")
     assert result.status == "feasible"
     assert result.details["moved"] == 0
@@ -54,6 +33,15 @@ def test_today_is_feasible(seed: int) -> None:
     assert max(size) <= 0.1 * sum(size) + 1
     supplies = [sum(region.gpu_supply.values()) for region in inst.regions]
     assert max(supplies) > 1.5 * min(supplies)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_as_many_are_trained_at_home_as_asked_for(share: float) -> None:
+    """Exactly, of few jobs, also with experiments and without GPUs."""
+    inst = dlsched.generate("placement", 1, tables=12, jobs=20, trained_at_home=share)
+    training = sum(job.kind == "ml" for job in inst.jobs)
+    rate = co_location(inst, today(inst), by="jobs")
+    assert abs(rate * training - share * training) <= Fraction(1, 2)
 
 
 PAIR = dlsched.load("mast-two-regions")

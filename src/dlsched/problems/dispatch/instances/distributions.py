@@ -6,34 +6,55 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.registry.generators import Points, quantiles
+
 GPU_MACHINE = {"gpus": 8, "cpus": 96, "memory": 768}
 CPU_MACHINE = {"cpus": 64, "memory": 256}
 TYPES = ("A100", "V100", "H100")
 PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
 """Shares of the priorities, the highest first (section 4.2); the last one includes none."""
 LOWEST = len(PRIORITIES)
+GPUS = ((0.0, 1.0), (0.5, 16.0), (0.9, 64.0), (0.99, 128.0))
+MACHINES = ((0.0, 1.0), (0.5, 72.0), (0.9, 180.0), (0.99, 205.0))
+HOURS = ((0.0, 1 / 60), (0.5, 1 / 3), (0.9, 6.7), (0.99, 66.0))
+CPU_HOURS = ((0.0, 1 / 60), (0.5, 38 / 60), (0.9, 7.9), (0.99, 38.0))
+"""Percentiles of section 5.1: GPUs of a workload with GPUs, machines of any workload, which are
+taken here for the CPU job of one that has such a job **(D)**, hours of workloads with and without
+GPUs. The logarithm is linear in between, and beyond the last as before it; the least values are
+ours **(D)**."""
+MOST = 0.5
+"""Part of a cluster's machines of a type that the 99th percentile takes at most, ours **(D)**."""
+BESIDE = 1 / 3
+"""Part of the workloads with GPUs that have a CPU job beside, ours **(D)**. The printed machines
+of any workload need more, but then most machines would have no GPUs: the paper's largest region
+has 64,000 machines without and 20,000 GPUs (section 4.3.1)."""
 CPU_ALLOCATION = 0.87
 """Share of the CPU machines' CPUs that is in use (section 5.2)."""
 TABLES = 12
-"""Number of tables."""
+"""Number of tables, ours **(D)**."""
 
 
 class World:
-    """What all clusters share: random numbers, GPU types, tenants.
+    """What all clusters share: random numbers, tenants, machines of a cluster by type.
 
-    The paper has percentiles of sizes and durations, which log-normal distributions are fitted to
-    **(D)**. It does not say how many tasks there are: a task of a GPU job has a whole machine or
-    1, 2 or 4 GPUs **(D)**, and one of a CPU job the CPUs of a CPU machine **(D)**.
+    In clusters of which the 99th percentiles take more than half, sizes are scaled down: GPUs by
+    the cluster's GPUs of the type, CPU jobs by its CPU machines **(D)**. The paper does not say how
+    many tasks there are: a task of a GPU job has a whole machine or 1, 2 or 4 GPUs **(D)**, and one
+    of a CPU job the CPUs of a CPU machine **(D)**.
     """
 
     def __init__(
         self, rng: np.random.Generator, types: int, tenants: int, over: float, cpu_only: float
     ) -> None:
         self.rng, self.types, self.over, self.cpu_only = rng, TYPES[:types], over, cpu_only
-        shares = np.array(PRIORITIES) / sum(PRIORITIES)
-        self.priority = sorted(rng.choice(np.arange(1, LOWEST + 1), tenants, p=shares).tolist())
+        # Evenly spaced shares, so that tenants have the priorities in the printed proportions.
+        above = np.cumsum(PRIORITIES) / sum(PRIORITIES)
+        shares = (np.arange(tenants) + rng.random()) / tenants
+        self.priority = (1 + np.searchsorted(above, shares, side="right")).tolist()
         self.names = [f"n{t}" for t in range(tenants)]
+        self.machines: dict[str, int] = {}
         self.count = 0
+        self.excess = {"gpus": 0.0, "cpus": 0.0}
 
     def tenant(self) -> str:
         """Draw the name of a tenant."""
@@ -53,54 +74,59 @@ class World:
             groups.append(group | (GPU_MACHINE | {"gpu_type": kind} if gpus else CPU_MACHINE))
             free.setdefault(kind, []).extend(f"{group['id']}#{i}" for i in range(count))
             placed += count
+        self.machines = {kind: len(names) for kind, names in free.items()}
         return {"id": name, "groups": groups, "free": free}
 
-    def gpus(self, most: int) -> tuple[int, int]:
+    def draw(self, points: Points) -> float:
+        """Draw from a distribution."""
+        return float(quantiles(points, self.rng.random(1))[0])
+
+    def gpus(self, kind: str) -> tuple[int, int]:
         """Draw (tasks, GPUs of each) of a GPU job: whole machines from 8 GPUs on."""
-        n = float(np.exp(self.rng.normal(np.log(16), 1.08)))
-        n = min(n, most)
+        n = self.draw(GPUS) * min(1.0, MOST * 8 * self.machines[kind] / GPUS[-1][1])
         if n < 6:
             return 1, int(2 ** round(np.log2(max(1.0, n))))
-        return max(1, round(n / 8)), 8
+        return round(n / 8), 8
 
-    def cpu_tasks(self, machines: int) -> int:
-        """Draw the machines of a CPU job, at most half a cluster's."""
-        n = round(float(np.exp(self.rng.normal(np.log(72), 0.715))))
-        return max(1, min(n, machines // 2))
+    def cpu_tasks(self) -> int:
+        """Draw the machines of a CPU job."""
+        scale = min(1.0, MOST * self.machines.get("cpu", 0) / MACHINES[-1][1])
+        return max(1, round(self.draw(MACHINES) * scale))
 
-    def seconds(self) -> int:
-        """Draw how long a workload has run: the median of 20 minutes and 99 % in 66 hours."""
-        return round(float(np.exp(self.rng.normal(np.log(1200), 2.35))))
-
-    def fill(self, cluster: dict[str, Any], allocation: float) -> list[dict[str, Any]]:
-        """Return running workloads that fill a cluster; some have left it again."""
+    def fill(self, clusters: list[dict[str, Any]], allocation: float) -> list[dict[str, Any]]:
+        """Return running workloads that fill clusters; some have left them again."""
         running: list[dict[str, Any]] = []
-        for kind, names in cluster["free"].items():
-            if kind != "cpu":
-                found = self._fill_gpus(cluster["id"], names)
-                self._leave(found, 8 * len(names), allocation)
-                running += found
-        names = cluster["free"].get("cpu", [])
-        found = self._fill_cpus(cluster["id"], names, running)
-        self._leave(found, len(names), CPU_ALLOCATION)
-        return running + found
+        gpus = machines = 0
+        for cluster in clusters:
+            for kind, names in cluster["free"].items():
+                if kind != "cpu":
+                    running += self._fill_gpus(cluster["id"], kind, names)
+                    gpus += 8 * len(names)
+        self._leave(running, "gpus", allocation * gpus)
+        beside = [workload for workload in running if self.rng.random() < BESIDE]
+        for cluster in clusters:
+            names = cluster["free"].get("cpu", [])
+            running += self._fill_cpus(cluster["id"], names, beside)
+            machines += len(names)
+        self._leave(running, "cpus", CPU_ALLOCATION * CPU_MACHINE["cpus"] * machines)
+        return running
 
-    def _workload(self, jobs: list[dict[str, Any]], left: int) -> dict[str, Any]:
+    def _workload(self, job: dict[str, Any]) -> dict[str, Any]:
         self.count += 1
+        hours = self.draw(HOURS if job["id"] == "gpu" else CPU_HOURS)
         return {
             "id": f"v{self.count}",
             "tenant": self.tenant(),
             "within_quota": bool(self.rng.random() >= self.over),
-            "seconds": self.seconds(),
-            "jobs": jobs,
-            "left": left,
+            "seconds": round(3600 * hours),
+            "jobs": [job],
         }
 
-    def _fill_gpus(self, cluster: str, names: list[str]) -> list[dict[str, Any]]:
+    def _fill_gpus(self, cluster: str, kind: str, names: list[str]) -> list[dict[str, Any]]:
         free = dict.fromkeys(names, 8)
         running = []
         for _ in range(40 * len(names)):
-            tasks, gpus = self.gpus(4 * len(names))
+            tasks, gpus = self.gpus(kind)
             on: dict[str, int] = {}
             if gpus == 8:
                 on = {m: 1 for m in [m for m, f in free.items() if f == 8][:tasks]}
@@ -116,42 +142,55 @@ class World:
                 free[m] -= gpus
             job = {"id": "gpu", "cluster": cluster, "gpus": gpus, "cpus": 10 * gpus, "memory":
                    80 * gpus, "on": on}  # fmt: skip
-            running.append(self._workload([job], tasks * gpus))
+            running.append(self._workload(job))
         return running
 
     def _fill_cpus(
-        self, cluster: str, names: list[str], others: list[dict[str, Any]]
+        self, cluster: str, names: list[str], beside: list[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """Fill CPU machines; a third of the workloads with GPUs get a CPU job beside."""
+        """Fill CPU machines; some workloads with GPUs get a CPU job beside."""
         free, running = list(names), []
-        beside = [w for w in others if self.rng.random() < 1 / 3]
         while free:
-            tasks = min(self.cpu_tasks(len(names)), len(free))
+            tasks = min(self.cpu_tasks(), len(free))
             on = dict.fromkeys(free[:tasks], 1)
             free = free[tasks:]
             job = {"id": "cpu", "cluster": cluster, "cpus": 64, "memory": 256, "on": on}
             if beside and self.rng.random() < 0.5:
                 beside.pop()["jobs"].append(job)
             else:
-                running.append(self._workload([job], tasks))
+                running.append(self._workload(job))
         return running
 
-    def _leave(self, running: list[dict[str, Any]], total: int, part: float) -> None:
-        used = sum(w["left"] for w in running)
-        while running and used > part * total:
-            used -= running.pop(int(self.rng.integers(len(running))))["left"]
+    def _leave(self, running: list[dict[str, Any]], resource: str, target: float) -> None:
+        """Let workloads without jobs of another kind leave while use comes nearer to a target.
 
-    def pending(self, w: int, largest: int, machines: int) -> dict[str, Any]:
-        """Draw a pending workload."""
+        What a region has too much or too little, the next one has too little or too much.
+        """
+        kind = resource.removesuffix("s")
+        use = [_used([j for j in w["jobs"] if j["id"] == kind], resource) for w in running]
+        excess = self.excess[resource] + sum(use) - target
+        gone = set()
+        for i in self.rng.permutation(len(running)).tolist():
+            alone = all(job["id"] == kind for job in running[i]["jobs"])
+            if alone and abs(excess - use[i]) < abs(excess):
+                excess -= use[i]
+                gone.add(i)
+        self.excess[resource] = excess
+        running[:] = [workload for i, workload in enumerate(running) if i not in gone]
+
+    def pending(self, w: int) -> dict[str, Any]:
+        """Draw a pending workload; its type of GPU in proportion to the machines **(D)**."""
         rng = self.rng
         jobs: list[dict[str, Any]] = []
-        if rng.random() >= self.cpu_only:
-            tasks, gpus = self.gpus(largest)
-            kind = str(rng.choice(self.types))
+        kinds = [kind for kind, count in self.machines.items() for _ in range(count)]
+        kinds = [kind for kind in kinds if kind != "cpu"]
+        if kinds and rng.random() >= self.cpu_only:
+            kind = kinds[int(rng.integers(len(kinds)))]
+            tasks, gpus = self.gpus(kind)
             jobs.append({"id": "gpu", "gpu_type": kind, "tasks": tasks, "gpus": gpus,
                          "cpus": 10 * gpus, "memory": 80 * gpus})  # fmt: skip
-        if not jobs or rng.random() < 1 / 3:
-            tasks = self.cpu_tasks(machines // 3)
+        if not jobs or rng.random() < BESIDE:
+            tasks = self.cpu_tasks()
             jobs.append({"id": "cpu", "tasks": tasks, "cpus": 64, "memory": 256})
         tables = rng.choice(TABLES, int(rng.integers(1, 3)), replace=False)
         return {
@@ -168,12 +207,9 @@ class World:
         """Return the tenants; their quotas hold what runs within quota and part of what waits."""
         rows = []
         for name, priority in zip(self.names, self.priority, strict=True):
-            use = {"gpus": 0.0, "cpus": 0.0}
-            for workload in running:
-                if workload["tenant"] == name and workload["within_quota"]:
-                    for job in workload["jobs"]:
-                        for key in use:
-                            use[key] += sum(job["on"].values()) * job.get(key, 0)
+            within = [w for w in running if w["tenant"] == name and w["within_quota"]]
+            jobs = [job for workload in within for job in workload["jobs"]]
+            use = {key: float(_used(jobs, key)) for key in ("gpus", "cpus")}
             window = use["gpus"] + 0.01 * use["cpus"]
             for workload in waiting:
                 if workload["tenant"] == name:
@@ -190,3 +226,7 @@ class World:
                 }
             )
         return rows
+
+
+def _used(jobs: list[dict[str, Any]], resource: str) -> int:
+    return sum(sum(job["on"].values()) * job.get(resource, 0) for job in jobs)
