@@ -96,7 +96,7 @@ def test_hadars_workload_is_that_of_its_section_iv() -> None:
 @pytest.mark.skipif(not GAVEL.exists(), reason="needs ../shared/data/gavel")
 def test_hadars_measured_rates() -> None:
     """Rates are those of the file at any batch size; CycleGAN, measured with one GPU, has one."""
-    workload = hadar_workload(100, measured=GAVEL)
+    workload = hadar_workload(measured=GAVEL)
     kinds = ("V100", "P100", "K80")
     found: dict[Any, set[Any]] = {}
     for job in workload.jobs:
