@@ -151,7 +151,7 @@ def section4() -> Iterator[str]:
     """Yield the comparison of Figures 3 and 4."""
     source = "rates of Gavel's files" if MEASURED else "synthetic rates"
     yield f"## Figures 3 and 4: 480 jobs on 20 V100, 20 P100, 20 K80; {source}\n"
-    yield "Seed 0, GPU-hours of `preset=\"paper\"`. Duration and median completion time in hours, and their"
+    yield "Seed 0, preset paper. Duration and median completion time in hours, and their"
     yield "ratios to `hadar`'s; share of the GPUs held while some job waits, and altogether; share"
     yield "of rounds in which a job starts or stops; CPU seconds of simulation and audit. The"
     yield "paper's figures beside them; its Figure 3 has YARN-CS first, then Hadar, then Gavel and"
