@@ -23,8 +23,7 @@ MODELS: Mapping[str, tuple[Range, Range, Range]] = {
 }
 """Iterations a second on a V100, and speed on a P100 and a K80 relative to it, of one GPU.
 
-From large to small batches, where the types differ less; ranges of what Gavel's authors measured
-(stanford-futuredata/gavel, MIT). Some models are faster on P100 or K80 than on V100.
+From large to small batches; ranges of what Gavel's authors measured (stanford-futuredata/gavel).
 """
 BATCHES = 5
 """Batch sizes of a model, as in Gavel's files of most."""
@@ -50,15 +49,10 @@ GPU_HOURS: Mapping[str, Range] = {
     "large": (10, 50),
     "extra large": (60, 100),
 }
-"""From and to, in GPU hours, of the groups of section IV-A; a job's group is uniform among them.
-
-The intervals are open at the lower end, where a job of the first group would have no work.
-"""
+"""From (open) and to, in GPU hours, of the groups of section IV-A, which are equally likely."""
 WORKERS: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
-"""Share of the jobs with each number of GPUs **(D)**: Gavel's, in the authors' public code.
-
-Hadar takes them from the trace of Microsoft, whose shares Gavel's are.
-"""
+"""Share of the jobs with each number of GPUs **(D)**: those of Microsoft's trace, which Hadar takes,
+in the public code of Gavel's authors."""
 LEAST_SHARE = 0.1
 """Least rate by the largest, where types are in any order: J3's in section II-A, 2 of 20."""
 
