@@ -51,7 +51,7 @@ GPU_HOURS: Mapping[str, Range] = {
 }
 """From (open) and to, in GPU hours, of the groups of section IV-A, which are equally likely."""
 WORKERS: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
-"""Share of the jobs with each number of GPUs **(D)**: in Microsoft's trace, by Gavel's public code."""
+"""Share of the jobs with each number of GPUs **(D)**: in Microsoft's trace, by Gavel's code."""
 LEAST_SHARE = 0.1
 """Least rate by the largest, where types are in any order: J3's in section II-A, 2 of 20."""
 
