@@ -5,7 +5,7 @@
 
 Without arguments every section; prints markdown and writes it to
 benchmarks/figures/hadar_simulation.md. Every simulation is audited. Rates are those of
-../shared/data/gavel if they are there, else the synthetic ones of the generator.
+../shared/data/gavel if they are there, else drawn in their ranges.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def section4() -> Iterator[str]:
     """Yield the comparison of Figures 3 and 4."""
     source = "rates of Gavel's files" if MEASURED else "synthetic rates"
     yield f"## Figures 3 and 4: 480 jobs on 20 V100, 20 P100, 20 K80; {source}\n"
-    yield "Seed 0, GPU-hours times 0.6. Duration and median completion time in hours, and their"
+    yield "Seed 0, preset paper. Duration and median completion time in hours, and their"
     yield "ratios to `hadar`'s; share of the GPUs held while some job waits, and altogether; share"
     yield "of rounds in which a job starts or stops; CPU seconds of simulation and audit. The"
     yield "paper's figures beside them; its Figure 3 has YARN-CS first, then Hadar, then Gavel and"

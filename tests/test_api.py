@@ -131,8 +131,8 @@ OF_ANOTHER_TYPE = {
     "Mapping[str, Any] | None": (1, "x", [1], {1: 1}),
     "Sequence[float]": (1, "x", None, [1, "x", 2], {"a": 1}, [None]),
     "tuple[float, float]": (1, "xy", None, (1,), (1, 2, 3), (1, "x"), (True, 1)),
-    "Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]] | None": (
-        1, "x", [1], {"a": 1}, [{"a": "x"}], {"a": [{"b": True}]}, {1: []},
+    "str | Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]]": (
+        1, None, [1], {"a": 1}, [{"a": "x"}], {"a": [{"b": True}]}, {1: []},
     ),
 }  # fmt: skip
 """By annotation: values of another type."""

@@ -25,7 +25,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType(
         "reclaiming": 2,
         "sensitivity": 2,
         "shares": 1,
-        "utility": 1,
+        "utility": 2,
         "workers": 2,
         "simulation": 2,
     }

@@ -12,6 +12,7 @@ import pytest
 import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
+from dlsched.problems.utility.instances.generate import GPU_HOURS, KINDS, MODELS, MODELS_OF
 
 
 def example(**changes: Any) -> Instance:
@@ -58,11 +59,6 @@ def test_gavels_six_rounds() -> None:
     assert dlsched.verify(six, dlsched.solve(six).solution).details["last_slot"] == 6
 
 
-KINDS = ("V100", "P100", "K80")
-GPU_HOURS = {"small": (0.1, 1), "medium": (1, 10), "large": (10, 50), "extra large": (60, 100)}
-"""The groups of section IV-A."""
-
-
 def _hours(made: Instance) -> list[float]:
     """Return each job's hours of GPUs on its fastest type."""
     return [
@@ -79,24 +75,21 @@ def test_the_papers_cluster() -> None:
     assert {job.workers for job in made.jobs} == {1, 2, 4, 8}
 
 
-def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
-    """Section IV-A and Table III: arrivals in slot 1; the small jobs' model is ResNet-18 only."""
-    made = dlsched.generate(
-        "utility", 1, jobs=300, slots=2000, gpus=60, utilization=None, mix="uniform"
-    )
-    assert {job.arrival for job in made.jobs} == {1}
-    models: dict[str, set[tuple[float, float]]] = {}
+def test_the_models_follow_the_size() -> None:
+    """Tables III and IV: ResNet-18 is small, CycleGAN medium; two models of each larger size."""
+    made = dlsched.generate("utility", 1, jobs=300, slots=2000, gpus=60, utilization=None)
+    groups = set()
     for job, hours in zip(made.jobs, _hours(made), strict=True):
-        group = next(g for g, (_, high) in GPU_HOURS.items() if hours <= high * 1.01)
-        base = float(job.rates["V100"])
-        shares = tuple(round(float(job.rates[k]) / base, 2) for k in ("P100", "K80"))
-        models.setdefault(group, set()).add(shares)
-    assert {g: len(found) for g, found in models.items()} == {
-        "small": 1, "medium": 1, "large": 2, "extra large": 1
-    }  # fmt: skip
-    assert models["small"] == {(0.70, 0.20)}
-    counts = [sum(low <= h < high for h in _hours(made)) for low, high in GPU_HOURS.values()]
-    assert min(counts) > 50  # a quarter of 300 each
+        group = next(g for g, (_, high) in GPU_HOURS.items() if hours <= high * 1.001)
+        base, *others = (float(job.rates[kind]) for kind in KINDS)
+        assert any(
+            low <= base <= high
+            and all(a - 0.01 <= rate / base <= b + 0.01
+                    for rate, (a, b) in zip(others, shares, strict=True))
+            for (low, high), *shares in map(MODELS.__getitem__, MODELS_OF[group])
+        )  # fmt: skip
+        groups.add(group)
+    assert groups == set(GPU_HOURS)
 
 
 def rates_file(folder: Path, *rows: tuple[str, int, dict[str, float]]) -> Path:
@@ -118,6 +111,14 @@ def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
     for job, hours in zip(made.jobs, _hours(made), strict=True):
         rates[hours < 1].add(tuple(job.rates.items()))
     assert rates == {True: {(("V100", 2),)}, False: {(("V100", 2),), (("K80", 1),)}}
+
+
+def test_a_seed_draws_the_same_wherever_files_are() -> None:
+    """Rates are measured ones only where they are given; a wrong name is refused."""
+    made = dlsched.generate("utility", 1, jobs=9, rates="models")
+    assert dlsched.generate("utility", 1, jobs=9).jobs == made.jobs
+    with pytest.raises(dlsched.OptionError, match="any_order"):
+        dlsched.generate("utility", 1, rates="measured")
 
 
 def test_utilization_is_kept() -> None:

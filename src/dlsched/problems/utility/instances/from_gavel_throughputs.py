@@ -11,16 +11,10 @@ import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.instances.generate import KINDS, generate
+from dlsched.problems.utility.instances.generate import KINDS, MODELS_OF, NAMES, generate
 
-GROUPS: Mapping[str, str] = {
-    "ResNet-18": "small",
-    "CycleGAN": "medium",
-    "LM": "large",
-    "Transformer": "large",
-    "ResNet-50": "extra large",
-}
-"""Prefixes of the jobs' names in Gavel's files, and the model's size in Hadar's Table III."""
+GROUPS: Mapping[str, str] = {NAMES[m]: size for size, models in MODELS_OF.items() for m in models}
+"""Prefixes of the jobs' names in Gavel's files, and the model's size in Hadar's Tables III, IV."""
 
 
 def read_throughputs(path: str | Path) -> dict[str, list[dict[str, float]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,33 +12,48 @@ from dlsched.problems.utility.definition.schema import Instance
 
 HEAD: Mapping[str, Any] = {"dlsched": 1, "problem": "utility", "name": "unnamed"}
 KINDS = ("V100", "P100", "K80")
-MODELS: Mapping[str, tuple[float, float, float]] = {
-    "resnet50": (1.0, 0.62, 0.16),
-    "resnet18": (1.0, 0.70, 0.20),
-    "lstm": (1.0, 0.65, 0.33),
-    "cyclegan": (1.0, 0.55, 0.14),
-    "transformer": (1.0, 0.72, 0.30),
+Range: TypeAlias = tuple[float, float]
+MODELS: Mapping[str, tuple[Range, Range, Range]] = {
+    "resnet18": ((10, 32), (0.65, 1.2), (0.09, 0.29)),
+    "cyclegan": ((4.4, 4.4), (0.54, 0.54), (0.11, 0.11)),
+    "lstm": ((28, 109), (0.75, 0.94), (0.21, 0.29)),
+    "transformer": ((1.6, 11), (0.56, 1.05), (0.18, 0.49)),
+    "resnet50": ((2.5, 11.4), (0.6, 0.79), (0.14, 0.2)),
+    "recommendation": ((2.8, 23), (1.95, 2.31), (0.95, 1.51)),
 }
-"""Speed on each type relative to the first, for the models of Table III; our numbers."""
+"""Iterations a second on a V100, and speed on a P100 and a K80 relative to it, of one GPU.
+
+From large to small batches; ranges of what Gavel's authors measured (stanford-futuredata/gavel).
+"""
+BATCHES = 5
+"""Batch sizes of a model, as in Gavel's files of most."""
+NAMES: Mapping[str, str] = {
+    "resnet18": "ResNet-18",
+    "cyclegan": "CycleGAN",
+    "lstm": "LM",
+    "transformer": "Transformer",
+    "resnet50": "ResNet-50",
+    "recommendation": "Recommendation",
+}
+"""What the models are called in Gavel's files, with the batch size after it."""
 MODELS_OF: Mapping[str, tuple[str, ...]] = {
     "small": ("resnet18",),
     "medium": ("cyclegan",),
     "large": ("lstm", "transformer"),
-    "extra large": ("resnet50",),
+    "extra large": ("resnet50", "recommendation"),
 }
-"""The models of each size in Table III."""
-GPU_HOURS: Mapping[str, tuple[float, float, float]] = {
-    "small": (0.1, 1, 0.60),
-    "medium": (1, 10, 0.30),
-    "large": (10, 50, 0.08),
-    "extra large": (60, 100, 0.02),
+"""The models of each size in Tables III and IV, but for MiMa's, of which no rates are known."""
+GPU_HOURS: Mapping[str, Range] = {
+    "small": (0, 1),
+    "medium": (1, 10),
+    "large": (10, 50),
+    "extra large": (60, 100),
 }
-"""From, to (in GPU hours) and weight of the groups of section IV-A; the weights are ours.
-
-The paper's small group begins at 0, where a job has no work; ours at 0.1.
-"""
-WORKERS = {1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05}
-"""Weights of the numbers of workers; our choice."""
+"""From (open) and to, in GPU hours, of the groups of section IV-A, which are equally likely."""
+WORKERS: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
+"""Share of the jobs with each number of GPUs **(D)**: in Microsoft's trace, by Gavel's code."""
+LEAST_SHARE = 0.1
+"""Least rate by the largest, where types are in any order: J3's in section II-A, 2 of 20."""
 
 
 def generate(
@@ -53,40 +68,47 @@ def generate(
     utilization: float | None = 0.9,
     arrivals: float = 0.0,
     utility: str = "effective_throughput",
-    rates: Sequence[Mapping[str, float]]
-    | Mapping[str, Sequence[Mapping[str, float]]]
-    | None = None,
+    rates: str
+    | Sequence[Mapping[str, float]]
+    | Mapping[str, Sequence[Mapping[str, float]]] = "models",
     forking: bool = False,
 ) -> Instance:
     """Draw gang jobs for a cluster of three GPU types.
 
     Parameters
     ----------
-    jobs, slots
-        Number of each.
+    jobs
+        Number of jobs; 480 in section IV-A.
+    slots
+        Number of slots, ours; the jobs' work is scaled to it, see `utilization`.
     gpus
         GPUs in all, a third of each type; 60 in section IV.
     per_machine
-        GPUs of a machine; all of one type, the last one may have fewer.
+        GPUs of a machine, 4 as on the 15 machines of section IV; all of one type, the last one may
+        have fewer.
     slot_seconds
-        Six minutes in the paper.
+        Seconds of a slot, 360 in section IV.
     mix
-        ``"groups"``, the GPU-hour groups of section IV-A with our weights; ``"uniform"``, the same
-        groups with equal weights, another reading of the section; or ``"even"``, GPU hours within a
-        factor of five. In groups a job's model is drawn from those of its size in Table III.
+        ``"groups"``: each job's group of GPU hours is uniform among the four of section IV-A, and
+        its model among those of this size in Tables III and IV. ``"even"``, ours: GPU hours within
+        a factor of five, and any of the models.
     utilization
         The jobs' GPU hours on the fastest type, as a share of all GPU hours of the horizon; the
-        drawn hours are scaled to it. None leaves them as drawn.
+        drawn hours are scaled to it. Ours; None leaves them as drawn.
     arrivals
         Jobs arrive evenly over this share of the horizon; by default all in the first slot, as in
         section IV-A.
     utility
-        ``"effective_throughput"``, ``"linear"``, or ``"table"`` for a step down at a deadline.
+        ``"effective_throughput"`` (section III-A), ``"linear"``, or ``"table"`` for a step down at
+        a deadline; the last two are ours.
     rates
-        Measured rates on the three types to draw from, instead of the models'; by size group, or
-        the same for all jobs.
+        Iterations a second on the three types. ``"models"``: in the ranges that Gavel's authors
+        measured of the job's model. ``"any_order"``: any type may be the fastest, by up to ten
+        times, as in section II-A. Or measured ones to draw from, by size group or the same for all
+        jobs, as `read_throughputs` reads them from a file. A seed draws the same with any files on
+        the machine: measured rates are used where they are given only.
     forking
-        HadarE: machines of one GPU each, and jobs that may hold many.
+        HadarE (section V): machines of one GPU each, and jobs that may hold many.
 
     Raises
     ------
@@ -95,8 +117,10 @@ def generate(
     """
     if utility not in ("effective_throughput", "linear", "table"):
         raise OptionError(f"utility={utility!r} must be effective_throughput, linear or table")
-    if mix not in ("groups", "uniform", "even"):
-        raise OptionError(f"mix={mix!r} must be 'groups', 'uniform' or 'even'")
+    if mix not in ("groups", "even"):
+        raise OptionError(f"mix={mix!r} must be 'groups' or 'even'")
+    if isinstance(rates, str) and rates not in ("models", "any_order"):
+        raise OptionError(f"rates={rates!r} must be 'models', 'any_order' or measured rates")
     if jobs < 0 or slots < 1 or gpus < 1 or per_machine < 1 or not 0 <= arrivals <= 1:
         raise OptionError("jobs from 0; slots, gpus, per_machine from 1; arrivals from 0 to 1")
     if utilization is not None and utilization <= 0:
@@ -136,21 +160,19 @@ class _Demand(NamedTuple):
 
 
 def _demands(
-    rng: np.random.Generator, jobs: int, mix: str, most_workers: int, measured: Any
+    rng: np.random.Generator, jobs: int, mix: str, most_workers: int, rates: Any
 ) -> list[_Demand]:
     """Draw the jobs' demands: workers from `WORKERS` up to the most, all one if that is 0."""
-    groups = {"": (1.0, 5.0, 1.0)} if mix == "even" else GPU_HOURS
+    groups = {"": (1.0, 5.0)} if mix == "even" else GPU_HOURS
     names = list(groups)
-    weights = np.array([1.0 if mix == "uniform" else weight for _, _, weight in groups.values()])
     workers = np.array([count for count in WORKERS if count <= most_workers])
     chances = np.array([WORKERS[count] for count in workers.tolist()])
     demands = []
     for _ in range(jobs):
-        group = names[int(rng.choice(len(names), p=weights / weights.sum()))]
-        low, high, _ = groups[group]
-        gpu_hours = float(rng.uniform(low, high))
+        group = names[int(rng.integers(len(names)))]
+        gpu_hours = draw_hours(rng, *groups[group])
         count = int(rng.choice(workers, p=chances / chances.sum())) if most_workers else 1
-        demands.append(_Demand(gpu_hours, count, _rates(rng, group, measured)))
+        demands.append(_Demand(gpu_hours, count, _rates(rng, group, rates)))
     return demands
 
 
@@ -165,16 +187,35 @@ def _machines(gpus: int, per_machine: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _rates(rng: np.random.Generator, group: str, measured: Any) -> dict[str, float]:
-    """Return iterations per second on each type, rounded to three decimals."""
-    if isinstance(measured, Mapping):
-        measured = measured.get(group) or [row for rows in measured.values() for row in rows]
-    if measured is not None:
-        return dict(measured[int(rng.integers(len(measured)))])
+def _rates(rng: np.random.Generator, group: str, rates: Any) -> dict[str, float]:
+    """Return iterations per second on each type."""
+    if isinstance(rates, Mapping):
+        rates = rates.get(group) or [row for rows in rates.values() for row in rows]
+    if not isinstance(rates, str):
+        return dict(rates[int(rng.integers(len(rates)))])
     models = MODELS_OF.get(group, tuple(MODELS))
-    shares = MODELS[models[int(rng.integers(len(models)))]]
-    base = float(np.exp(rng.uniform(np.log(2), np.log(40))))
-    return {kind: round(base * share, 3) for kind, share in zip(KINDS, shares, strict=True)}
+    model = models[int(rng.integers(len(models)))]
+    if rates == "models":
+        return draw_rates(rng, model)
+    low, high = MODELS[model][0]
+    base = _between(low, high, float(rng.random()))
+    return {k: round(base * LEAST_SHARE ** float(rng.random()), 3) for k in KINDS}
+
+
+def draw_hours(rng: np.random.Generator, low: float, high: float) -> float:
+    """Return GPU hours above the low end, at most the high one."""
+    return high - float(rng.random()) * (high - low)
+
+
+def draw_rates(rng: np.random.Generator, model: str) -> dict[str, float]:
+    """Return iterations per second on one GPU of each type, at one of the batch sizes."""
+    batch = int(rng.integers(BATCHES)) / (BATCHES - 1)
+    base, *shares = (_between(low, high, batch) for low, high in MODELS[model])
+    return {k: round(base * s, 3) for k, s in zip(KINDS, (1.0, *shares), strict=True)}
+
+
+def _between(low: float, high: float, part: float) -> float:
+    return float(low * (high / low) ** part)
 
 
 def _deadline(rng: np.random.Generator, longest: int, least: float) -> list[float]:

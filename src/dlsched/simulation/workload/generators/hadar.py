@@ -8,9 +8,16 @@ from typing import Final
 
 import numpy as np
 
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.problems.shares import read_rates
-from dlsched.problems.utility.instances.generate import MODELS_OF
+from dlsched.problems.utility.instances.generate import (
+    GPU_HOURS,
+    MODELS_OF,
+    NAMES,
+    WORKERS,
+    draw_hours,
+    draw_rates,
+)
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
@@ -18,36 +25,20 @@ TYPES: Final = ("V100", "P100", "K80")
 """Types of GPUs, fastest first for most models."""
 RESTART: Final = 10
 """Seconds of a checkpoint and restart, whenever a job gets a new allocation."""
-GPU_HOURS: Final[Mapping[str, tuple[float, float]]] = {
-    "small": (0, 1),
-    "medium": (1, 10),
-    "large": (10, 50),
-    "extra large": (60, 100),
+MODELS: Final[Mapping[str, tuple[str, ...]]] = {
+    size: tuple(model for model in models if model != "recommendation")
+    for size, models in MODELS_OF.items()
 }
-"""From and to, in GPU-hours, of the groups of section IV-A; a job's group is uniform among them."""
-SCALE: Final = 0.6
-"""Factor of the GPU-hours **(D)**. With 1, no schedule with Gavel's rates can be as short as the
-paper's 40 hours: a certified bound on the duration is 62 hours."""
-SIZES: Final[Mapping[int, float]] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
-"""Share of the jobs with each number of GPUs **(D)**; the paper takes them from the trace."""
-JOB_TYPES: Final[Mapping[str, str]] = {
-    "resnet18": "ResNet-18 (batch size 64)",
-    "cyclegan": "CycleGAN",
-    "lstm": "LM (batch size 20)",
-    "transformer": "Transformer (batch size 64)",
-    "resnet50": "ResNet-50 (batch size 64)",
-}
-"""Names in Gavel's files of the models of Table III, with batch sizes **(D)**: none is stated."""
-SYNTHETIC: Final[Mapping[str, tuple[float, float, float]]] = {
-    "resnet18": (25, 20, 6),
-    "cyclegan": (4.5, 2.4, 0.5),
-    "lstm": (65, 55, 18),
-    "transformer": (9, 5, 1.8),
-    "resnet50": (4.5, 2.6, 0.6),
-}
-"""Iterations per second of one GPU of each type, made up; for when no measured rates are given."""
+"""The models of each size in Table III."""
+PRESETS: Final[Mapping[str, float]] = {"paper-low": 0.36, "paper": 0.45, "paper-high": 0.65}
+"""Factors of the GPU-hours **(D)**, at which baselines have durations of section IV-B.
+
+"paper": 68 hours with `yarn_cs`, the default scheduler of production; "paper-low": 54 hours with
+`tiresias`; "paper-high": a lower bound on all policies is Hadar's 40 hours. With 1 it is 61 hours.
+No factor has all of the printed durations.
+"""
 GAIN: Final = 0.9
-"""Exponent of the number of GPUs in synthetic rates **(D)**."""
+"""Exponent of the number of GPUs in drawn rates **(D)**."""
 
 
 def hadar_cluster(machines: int = 15, gpus: int = 4, types: Sequence[str] = TYPES) -> Cluster:
@@ -73,29 +64,34 @@ def hadar_cluster(machines: int = 15, gpus: int = 4, types: Sequence[str] = TYPE
 def hadar_workload(
     jobs: int = 480,
     *,
+    preset: str = "paper",
     measured: str | Path | None = None,
-    scale: float = SCALE,
-    sizes: Mapping[int, float] = SIZES,
+    scale: float | None = None,
+    sizes: Mapping[int, float] = WORKERS,
     seed: int = 0,
 ) -> Workload:
     """Draw the jobs of section IV-A, all submitted at 0.
 
     A job's group is uniform among the four, its GPU-hours in the group, and its model among those
-    of the group in Table III. GPU-hours are those of K80 **(D)**: with W GPUs of this type a job
-    runs for GPU-hours / W.
+    of the group in Table III, at one of the batch sizes that Gavel's authors measured: the paper
+    states none. GPU-hours are those of K80 **(D)**: with W GPUs of this type a job runs for
+    GPU-hours / W.
 
     Parameters
     ----------
     jobs
-        Number of jobs.
+        Number of jobs; 480 in section IV-A.
+    preset
+        ``"paper"``, ``"paper-low"`` or ``"paper-high"``: the factor of the GPU-hours, see
+        `PRESETS`.
     measured
-        File of iterations per second as `dlsched.problems.shares.read_rates` reads it;
-        without it those of `SYNTHETIC`. A job whose model was not measured with its number of
-        GPUs has one GPU **(D)**.
+        File of iterations per second as `dlsched.problems.shares.read_rates` reads it, as Gavel's;
+        without it rates are drawn in the ranges of that file. A job that was not measured with its
+        number of GPUs has one GPU **(D)**.
     scale
-        Factor of the GPU-hours, see `SCALE`.
+        Factor of the GPU-hours, instead of the preset's.
     sizes
-        Numbers of GPUs and their weights.
+        Numbers of GPUs and their weights; Gavel's by default.
     seed
         Of the generator.
 
@@ -103,24 +99,31 @@ def hadar_workload(
     ------
     InstanceError
         If the file cannot be used, or a model was not measured with one GPU on every type.
+    UnknownName
+        If there is no such preset.
     OptionError
         If an option is out of range.
     """
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, list(PRESETS))
+    scale = PRESETS[preset] if scale is None else scale
     if jobs < 1 or scale <= 0 or seed < 0 or not sizes or min(sizes) < 1:
         raise OptionError("jobs, scale and the sizes must be above 0, and the seed from 0")
     rng = np.random.default_rng(seed)
-    known = _synthetic(sizes) if measured is None else _measured(measured, sizes)
+    known = None if measured is None else _measured(measured, sizes)
     weights = np.array([float(weight) for weight in sizes.values()])
     rows = []
     for i in range(jobs):
         group = str(rng.choice(list(GPU_HOURS)))
-        low, high = GPU_HOURS[group]
-        # The interval is open at its lower end, where a job has no work.
-        hours = high - float(rng.random()) * (high - low)
-        model = str(rng.choice(MODELS_OF[group]))
+        hours = draw_hours(rng, *GPU_HOURS[group])
+        model = str(rng.choice(MODELS[group]))
         gpus = int(rng.choice(list(sizes), p=weights / weights.sum()))
-        gpus = gpus if (model, gpus) in known else 1
-        rates = known[model, gpus]
+        if known is None:
+            rates = {k: round(r * gpus**GAIN, 6) for k, r in draw_rates(rng, model).items()}
+        else:
+            batch = known[model][int(rng.integers(len(known[model])))]
+            gpus = gpus if gpus in batch else 1
+            rates = batch[gpus]
         work = round(max(1e-6, scale * hours / gpus * 3600), 6)
         rows.append(
             {
@@ -139,30 +142,22 @@ def hadar_workload(
     return Workload.parse({"name": f"hadar-{source}-{jobs}-{seed}", "jobs": rows}, "the generator")
 
 
-def _synthetic(sizes: Mapping[int, float]) -> dict[tuple[str, int], dict[str, float]]:
-    """Return rates of W GPUs as W to the power of `GAIN` times those of one, to 6 digits."""
-    rates_of: dict[tuple[str, int], dict[str, float]] = {}
-    for model, rates in SYNTHETIC.items():
-        for gpus in {1, *sizes}:
-            row = [round(rate * gpus**GAIN, 6) for rate in rates]
-            rates_of[model, gpus] = dict(zip(TYPES, row, strict=True))
-    return rates_of
-
-
 def _measured(
     path: str | Path, sizes: Mapping[int, float]
-) -> dict[tuple[str, int], dict[str, float]]:
-    rates = read_rates(path)
-    rates_of = {}
-    for model, name in JOB_TYPES.items():
-        for gpus in sorted({1, *sizes}):
-            known = rates.alone.get((name, gpus), {})
-            row = {kind: float(known.get(kind.lower(), 0)) for kind in TYPES}
-            if all(row.values()):
-                rates_of[model, gpus] = row
-            elif gpus == 1:
-                problem = f"{name!r} has no rate on " + ", ".join(
-                    k for k, r in row.items() if not r
-                )
-                raise InstanceError(str(path), "", problem, "give rates of one GPU on every type")
-    return rates_of
+) -> dict[str, list[dict[int, dict[str, float]]]]:
+    """Return the rates of each model at each batch size, by the number of GPUs."""
+    alone = read_rates(path).alone
+    found: dict[str, list[dict[int, dict[str, float]]]] = {}
+    for model in (model for models in MODELS.values() for model in models):
+        for name in sorted({name for name, _ in alone if name.startswith(NAMES[model])}):
+            rows = {
+                gpus: {k: float(alone.get((name, gpus), {}).get(k.lower(), 0)) for k in TYPES}
+                for gpus in sorted({1, *sizes})
+            }
+            batch = {gpus: row for gpus, row in rows.items() if all(row.values())}
+            if 1 in batch:
+                found.setdefault(model, []).append(batch)
+        if model not in found:
+            problem = f"{NAMES[model]!r} has no rate on every type"
+            raise InstanceError(str(path), "", problem, "give rates of one GPU on every type")
+    return found
