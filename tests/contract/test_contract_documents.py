@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -95,6 +96,35 @@ def test_a_missing_field_is_asked_for_or_has_a_default(name: str) -> None:
         else:
             assert dlsched.load(loaded.to_data()) == loaded
     assert required(name) <= asked
+
+
+def left_out(schema: Any, part: Any, value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield place and default of each field that the objects of a document leave out."""
+    part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+    for option in part.get("anyOf", ()):
+        yield from left_out(schema, option, value, path)
+    if isinstance(value, list):
+        for i, entry in enumerate(value):
+            yield from left_out(schema, part.get("items", {}), entry, (*path, i))
+    elif isinstance(value, dict):
+        for key, inner in part.get("properties", {}).items():
+            if key in value:
+                yield from left_out(schema, inner, value[key], (*path, key))
+            elif "default" in inner:
+                yield (*path, key), inner["default"]
+
+
+@every_problem
+def test_a_default_may_be_stated(name: str) -> None:
+    """With a default of the JSON Schema written out the document is the same instance."""
+    schema, seen = problem(name).instance.model_json_schema(), set()
+    for instance in instances(name, 25):
+        data = instance.to_data()
+        for path, default in left_out(schema, schema, data):
+            if field(path) not in seen:
+                seen.add(field(path))
+                assert dlsched.load(with_value(data, path, default)).sha256 == instance.sha256
+    assert seen
 
 
 @every_problem

@@ -21,9 +21,14 @@ def changed(data: Any, path: str, value: Any) -> Any:
     return document
 
 
-def refused_path(*documents: Any) -> str:
-    """Return where an instance is refused, or a solution of an instance; the error has a remedy."""
+def refused(*documents: Any) -> dlsched.InstanceError:
+    """Return the error of an instance, or of a solution of an instance; it has a remedy."""
     with pytest.raises(dlsched.InstanceError) as caught:
         (dlsched.load if len(documents) == 1 else dlsched.verify)(*documents)
     assert caught.value.remedy
-    return caught.value.path
+    return caught.value
+
+
+def refused_path(*documents: Any) -> str:
+    """Return where an instance is refused, or a solution of an instance."""
+    return refused(*documents).path

@@ -16,7 +16,6 @@ from simulation_cases import (
     ONE,
     RandomPolicy,
     audited,
-    by_hand,
     changed,
     entries,
     random_case,
@@ -24,7 +23,7 @@ from simulation_cases import (
     runs,
 )
 
-from dlsched.simulation import Simulation
+from dlsched.simulation import Simulation, Workload
 
 CHANGES = Path(__file__).with_name("changed_logs.txt")
 
@@ -108,9 +107,10 @@ def test_a_hundred_violations_of_a_kind_are_listed() -> None:
 
 
 def test_metrics_are_recomputed() -> None:
-    """Of 25 jobs the 95th and the 99th percentile are two; without a row the summary differs."""
-    run = audited(by_hand(*({"work": n} for n in range(1, 26))), ONE, "fifo")
-    assert run.summary["p95_jct"] == 24 * 25 / 2
+    """Percentiles of 100 jobs are those at positions 95 and 99; without a row they differ."""
+    jobs = [{"id": f"j{n}", "submit": 0, "gpus": 1, "work": 1} for n in range(100)]
+    run = audited(Workload.parse({"name": "hundred", "jobs": jobs}, "hundred"), ONE, "fifo")
+    assert (run.summary["p95_jct"], run.summary["p99_jct"]) == (96, 100)
     (found,) = changed(run, "DELETE FROM timings WHERE rowid = 1").audit().violations
     assert (found.kind, found.where) == ("metric", "summary.decisions")
 

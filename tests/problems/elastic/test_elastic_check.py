@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from elastic_instances import LOAN, TRAINING, epoch, job
-from refusals import changed, refused_path
+from refusals import changed, refused, refused_path
 
 import dlsched
 from dlsched.problems.elastic import Instance
@@ -136,7 +136,9 @@ TWO_POOLS = {"pools": POOLS}
          "jobs[0].running_times"),
         (ONE_CAPACITY, {"min_running_time": None, "running_times": [3, 2, 2, 2, 2, 2]},
          "jobs[0].running_times"),
-        (ONE_CAPACITY, {"max_workers": 10**9}, "jobs[0].max_workers"),
+        (ONE_CAPACITY, {"max_workers": 3, "min_running_time": None, "running_times": [3, 2]},
+         "jobs[0].running_times"),
+        (ONE_CAPACITY, {"max_workers": 10**6 + 1}, "jobs[0].max_workers"),
         ({}, {}, "capacity"),
         (ONE_CAPACITY | TWO_POOLS, {}, "capacity"),
         (ONE_CAPACITY, {"fungible": True}, "jobs[0].fungible"),
@@ -151,7 +153,8 @@ TWO_POOLS = {"pools": POOLS}
         ({"pools": [TRAINING, LOAN | {"speed": 0}]}, {}, "pools[1].speed"),
         (TWO_POOLS, {"base_pool": "loan", "fungible": True}, "jobs[0].base_pool"),
         (TWO_POOLS, {"base_pool": "loan", "running": True}, "jobs[0].base_pool"),
-        (TWO_POOLS, {"max_workers": 2000, "heterogeneous": True}, "jobs[0].max_workers"),
+        (TWO_POOLS, {"max_workers": 500_001, "fungible": True}, "jobs[0].max_workers"),
+        (TWO_POOLS, {"max_workers": 1413, "heterogeneous": True}, "jobs[0].max_workers"),
     ],
 )  # fmt: skip
 def test_unusable_fields_are_refused(
@@ -160,3 +163,30 @@ def test_unusable_fields_are_refused(
     """What contradicts itself, or has more choices than a model can hold, is refused by path."""
     bad = HEAD | {"name": "bad", "jobs": [job("p", 1, 1, 1) | changes]} | fields
     assert refused_path(bad) == path
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes"),
+    [
+        (ONE_CAPACITY, {"max_workers": 10**6}),
+        (TWO_POOLS, {"max_workers": 10**6}),
+        (TWO_POOLS, {"max_workers": 500_000, "fungible": True}),
+        (TWO_POOLS, {"max_workers": 1412, "heterogeneous": True}),
+    ],
+)
+def test_a_million_choices_are_taken(fields: dict[str, Any], changes: dict[str, Any]) -> None:
+    """A fungible job has each number twice, a heterogeneous one each pair of numbers."""
+    most = HEAD | {"name": "most", "jobs": [job("p", 1, 1, 1) | changes]} | fields
+    assert dlsched.load(most).jobs[0].max_workers == changes["max_workers"]
+
+
+@pytest.mark.parametrize(
+    ("pools", "path", "words"),
+    [({"": 2}, 'workers.f.""', "is not the id of a pool"), ({"loan": -1}, "workers.f.loan", "-1"),
+     (-1, "workers.f", "-1"), ({"loan": 1.5}, "workers.f.loan", "1.5")],
+)  # fmt: skip
+def test_workers_are_counts_by_pool(pools: Any, path: str, words: str) -> None:
+    """What is no count, or of no pool, is refused at its place."""
+    answer = HEAD | {"instance": TWO.name, "workers": BASE | {"f": pools}}
+    error = refused(TWO, answer)
+    assert (error.path, words in error.problem) == (path, True)

@@ -115,7 +115,7 @@ def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     exact = sum(Fraction(p + 6, 2 * (max(p, 3) + max(2, 1))) for p in primes)
     assert exact.denominator > 2**64
     value = dlsched.verify(cover(jobs, name="five"), solution(*groups)).objective.efficiency
-    assert 0 <= exact - value < Fraction(1, 2**64)
+    assert value == Fraction(exact * 2**64 // 1, 2**64)
 
 
 SMALL: dict[str, Any] = HEAD | {

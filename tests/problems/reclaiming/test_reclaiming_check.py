@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from reclaiming_instances import hand
-from refusals import changed, refused_path
+from refusals import changed, refused
 
 import dlsched
 from dlsched.problems.reclaiming import Instance
@@ -62,17 +62,18 @@ def test_weights_are_the_decimals_of_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("path", "value", "words"),
     [
-        ("demand", -1),
-        ("servers[0].gpus", 0),
-        ("jobs[0].weight", -1),
-        ("jobs[0].workers[0].gpus", 9),
+        ("demand", -1, "-1"),
+        ("servers[0].gpus", 0, "0"),
+        ("jobs[0].weight", -1, "-1"),
+        ("jobs[0].workers[0].gpus", 9, 'server "s1" is over its GPUs by 1'),
     ],
 )
-def test_unusable_instances_are_refused(path: str, value: Any) -> None:
+def test_unusable_instances_are_refused(path: str, value: Any, words: str) -> None:
     """Each flaw is reported at its path; a server cannot hold more GPUs than it has."""
-    assert refused_path(changed(INSTANCE, path, value)) == path
+    error = refused(changed(INSTANCE, path, value))
+    assert (error.path, words in error.problem) == (path, True)
 
 
 Held = list[Counter[str]]

@@ -75,22 +75,22 @@ def test_no_shares_are_worth_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shares", "kind", "where"),
+    ("shares", "kind", "where", "amount"),
     [
-        ([share(["w"], "A", 0.5)], "unknown_job", "shares[0].jobs"),
-        ([share(["x"], "C", 0.5)], "unknown_type", "shares[0].type"),
-        ([share(["x", "x"], "A", 0.5)], "same_job", "shares[0].jobs"),
-        ([share(["y"], "B", 0.5)], "cannot_run", "shares[0]"),
-        ([share(["x", "z"], "B", 0.5)], "cannot_share", "shares[0]"),
-        ([share(["x", "y"], "A", 0.5)], "cannot_share", "shares[0]"),
-        ([share(["x"], "A", 0.6), share(["x", "z"], "A", 0.5)], "time", "jobs['x']"),
-        ([share(["y"], "A", 0.8), share(["x"], "A", 0.5)], "gpus", "gpus['A']"),
+        ([share(["w"], "A", 0.5)], "unknown_job", "shares[0].jobs", 1),
+        ([share(["x"], "C", 0.5)], "unknown_type", "shares[0].type", 1),
+        ([share(["x", "x"], "A", 0.5)], "same_job", "shares[0].jobs", 1),
+        ([share(["y"], "B", 0.25)], "cannot_run", "shares[0]", 0.25),
+        ([share(["x", "z"], "B", 0.5)], "cannot_share", "shares[0]", 0.5),
+        ([share(["x", "y"], "A", 0.5)], "cannot_share", "shares[0]", 0.5),
+        ([share(["x"], "A", 0.75), share(["x", "z"], "A", 0.5)], "time", "jobs['x']", 0.25),
+        ([share(["y"], "A", 1), share(["x"], "A", 0.5)], "gpus", "gpus['A']", 0.5),
     ],
 )
-def test_violations(shares: list[dict[str, Any]], kind: str, where: str) -> None:
-    """Each requirement that is broken is named, alone and with its place."""
+def test_violations(shares: list[Any], kind: str, where: str, amount: float) -> None:
+    """Each requirement that is broken is named, alone, with its place and by how much."""
     report = verify(shares)
-    assert [(v.kind, v.where) for v in report.violations] == [(kind, where)]
+    assert [(v.kind, v.where, v.amount) for v in report.violations] == [(kind, where, amount)]
 
 
 def test_limits_are_exact() -> None:
@@ -110,6 +110,7 @@ def test_limits_are_exact() -> None:
         ({"jobs": [{"id": "x", "model": "m", "weight": 0}]}, "jobs[0].weight"),
         ({"pairs": [{"models": ["m", "q"], "type": "A", "rates": [1, 1]}]}, "pairs[0].models[1]"),
         ({"pairs": [{"models": ["m", "n"], "type": "A", "rates": [1, 1]}]}, "pairs[0].models"),
+        ({"pairs": [{"models": ["n", "m"], "type": "A", "rates": [1, 1]}]}, "pairs[0].models"),
         ({"pairs": [{"models": ["m", "m"], "type": "A", "rates": [1, 2]}]}, "pairs[0].rates"),
         ({"pairs": [{"models": ["m", "o"], "type": "C", "rates": [1, 2]}]}, "pairs[0].type"),
         ({"pairs": [{"models": ["m", "o"], "type": "A", "rates": [1]}]}, "pairs[0].rates"),

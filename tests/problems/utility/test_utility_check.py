@@ -39,6 +39,8 @@ def test_worth_by_hand() -> None:
     assert report.details["mean_completion"] == 2.5
     assert report.details["last_slot"] == 3
     assert report.details["used"] == 0.5  # six of twelve
+    nothing = dlsched.verify(INSTANCE, solution([], []))
+    assert (nothing.objective.utility, nothing.details["used"]) == (0, 0)
 
 
 def test_the_slowest_type_sets_the_rate() -> None:
@@ -126,7 +128,7 @@ def only(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
-        ({"slots": 10**6}, "slots"),
+        ({"slots": 10**5 + 1}, "slots"),
         (only(arrival=0), "jobs[0].arrival"),
         (only(arrival=4), "jobs[0].arrival"),
         (only(utilities=[3, 2]), "jobs[0].utilities"),
@@ -140,6 +142,7 @@ def only(**changes: Any) -> dict[str, Any]:
 def test_contradictions_are_rejected_by_path(changes: dict[str, Any], path: str) -> None:
     """A wrong or contradictory field raises an error with its path and a remedy."""
     assert refused_path(GOOD | changes) == path
+    assert dlsched.load(GOOD | {"slots": 10**5}).slots == 10**5
 
 
 @pytest.mark.parametrize(

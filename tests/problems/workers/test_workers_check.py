@@ -48,31 +48,31 @@ def test_objective_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "where"),
+    ("change", "kind", "where", "amount"),
     [
-        ({"nobody": {"base": {"t1": 1}}}, "unknown_job", "placement['nobody']"),
-        ({"plain": {"base": {"t1": 1, "t9": 1}}}, "unknown_server", "placement['plain'].base"),
-        ({"plain": {"base": {"t1": 1}}}, "too_few_base", "placement['plain'].base"),
-        ({"plain": {"base": {"t1": 2, "t2": 1}}}, "too_many_base", "placement['plain'].base"),
-        ({"both": {"base": {"t1": 4}, "flexible": {"l2": 3}}}, "too_many_flexible",
-         "placement['both'].flexible"),
+        ({"nobody": {"base": {"t1": 1}}}, "unknown_job", "placement['nobody']", 1),
+        ({"plain": {"base": {"t1": 1, "t9": 1}}}, "unknown_server", "placement['plain'].base", 1),
+        ({"plain": {"base": {"t1": 1}}}, "too_few_base", "placement['plain'].base", 1),
+        ({"plain": {"base": {"t1": 3, "t2": 1}}}, "too_many_base", "placement['plain'].base", 2),
+        ({"both": {"base": {"t1": 4}, "flexible": {"l2": 5}}}, "too_many_flexible",
+         "placement['both'].flexible", 3),
         ({"moves": {"base": {"lb": 2}, "flexible": {"l2": 1}}}, "too_many_flexible",
-         "placement['moves'].flexible"),
-        ({"plain": {"base": {"t1": 1, "l1": 1}}}, "pool", "placement['plain']"),
-        ({"moves": {"base": {"lb": 1, "t2": 1}}}, "two_pools", "placement['moves']"),
+         "placement['moves'].flexible", 1),
+        ({"plain": {"base": {"t1": 1, "l1": 1}}}, "pool", "placement['plain']", 1),
+        ({"moves": {"base": {"lb": 1, "t2": 1}}}, "two_pools", "placement['moves']", 1),
         ({"grows": {"base": {"lb": 1}, "flexible": {"t1": 1}}}, "two_pools",
-         "placement['grows']"),
-        ({"plain": {"base": {"t2": 2}}}, "gpus", "servers[1]"),
-        ({"grows": {"base": {"lb": 1}, "flexible": {"lf": 3}}}, "gpus", "servers[5]"),
-        ({"both": {"base": {"lf": 4}}}, "group", "servers[5]"),
-        ({"both": {"base": {"t1": 4}, "flexible": {"lb": 1}}}, "group", "servers[4]"),
-        ({"both": {"base": {"l2": 4}, "flexible": {"l2": 1}}}, "mixed_group", "servers[3]"),
+         "placement['grows']", 1),
+        ({"plain": {"base": {"t2": 2}}}, "gpus", "servers[1]", 2),
+        ({"grows": {"base": {"lb": 1}, "flexible": {"lf": 3}}}, "gpus", "servers[5]", 2),
+        ({"both": {"base": {"lf": 4}}}, "group", "servers[5]", 1),
+        ({"both": {"base": {"t1": 4}, "flexible": {"lb": 1}}}, "group", "servers[4]", 1),
+        ({"both": {"base": {"l2": 4}, "flexible": {"l2": 1}}}, "mixed_group", "servers[3]", 1),
     ],
 )  # fmt: skip
-def test_corrupted_placements_are_refused(change: Any, kind: str, where: str) -> None:
-    """A feasible placement with one job changed is refused for that, and for where it is."""
-    found = {(v.kind, v.where) for v in verify(GOOD | change).violations}
-    assert (kind, where) in found
+def test_corrupted_placements_are_refused(change: Any, kind: str, where: str, amount: int) -> None:
+    """A feasible placement with one job changed is refused for that, where it is, and how far."""
+    found = {(v.kind, v.where, v.amount) for v in verify(GOOD | change).violations}
+    assert (kind, where, amount) in found, found
     assert {v[0] for v in found} <= {kind, "gpus"}
 
 
