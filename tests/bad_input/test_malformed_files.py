@@ -1,7 +1,5 @@
 """Files that cannot be used: each is one error with file, field and remedy, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """What the tests of the contract share: every problem's instances, and what may not be said."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence

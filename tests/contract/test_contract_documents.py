@@ -1,7 +1,5 @@
 """Documents of every problem: what is wrong in one is refused, with its place and a remedy."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is written of every problem and read again: documents, frames, models, pictures."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Instances as data frames and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Documents with one field changed, and the path at which they are refused."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import operator

@@ -1,7 +1,5 @@
 """Claims of methods special to a problem: properties, starts, choices; what is refused by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

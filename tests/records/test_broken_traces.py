@@ -1,7 +1,5 @@
 """Broken and implausible files of traces: one error with place and remedy, or a count."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Options and frames that cannot be used: one sentence that names them and what may be there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 There a line has a simulation of `base` and changes to its log; the lines below it are the report.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Policies that solve a problem in every round: hadar, gavel, synergy, mast, lyra, muri."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -1,7 +1,5 @@
 """Workloads and clusters that the papers state: shares, percentiles, seeds, traces, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

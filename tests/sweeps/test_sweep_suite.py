@@ -1,7 +1,5 @@
 """Suites: what a file means, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 import importlib
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rules on the parts of solutions, by the structured methods, against enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a variant must not be, add, set or name; what makes it another one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

@@ -1,7 +1,5 @@
 """What a variant is and changes, what calls and the command line say of it, and its proofs."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

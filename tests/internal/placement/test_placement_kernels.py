@@ -1,7 +1,5 @@
 """Internal: placement's kernels against brute force and the checker, and built against Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Internal: sums, subtrees and independent calls, with which large trees of proofs are found."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Internal: the proof forms of sensitivity, derived apart from the methods, and complete."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import product

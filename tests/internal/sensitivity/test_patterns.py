@@ -1,7 +1,5 @@
 """Internal: patterns of a server, what prices prove, the knapsack; the jobs of a moment."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Internal: certificates of bounds, equal to the formula in fractions, and never beaten."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The definition of dispatch: objectives by hand, violations, unusable fields, the ranking."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exact methods of dispatch, what nearly fits; the rules of MAST, other scopes, `reinserted`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from fractions import Fraction

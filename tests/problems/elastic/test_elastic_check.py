@@ -1,7 +1,5 @@
 """The definition, with one capacity and two pools: times by hand, violations, bad fields."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

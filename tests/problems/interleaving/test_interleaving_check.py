@@ -1,7 +1,5 @@
 """The definition of interleaving: efficiencies by hand, violations, and unusable fields."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The definition of placement: costs by hand, violations, and unusable fields."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

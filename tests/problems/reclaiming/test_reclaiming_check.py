@@ -1,7 +1,5 @@
 """The definition and the files: objectives by hand, violations, what is refused; the generator."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

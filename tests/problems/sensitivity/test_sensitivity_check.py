@@ -1,7 +1,5 @@
 """The definition of sensitivity: objectives by hand, violations, and unusable fields."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

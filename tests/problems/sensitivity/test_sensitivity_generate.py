@@ -1,7 +1,5 @@
 """Instances, drawn, of profiles and of a trace; optimistic profiling: what is measured, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """TUNE, GREEDY and the baselines: their steps by hand, and their properties."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The definition and the files: values by hand, violations; the optimum is that of all pairs."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The definition and the files; drawn instances, those of a state, reclaiming after a placement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
