@@ -29,7 +29,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dlsched"
 TRIED = {
-    "problems/*/definition/*.py": "tests/problems/{0} tests/contract tests/variants -k '{0}'",
+    "problems/*/definition/*.py": "tests/problems/{0} tests/problems/test_reports.py tests/contract"
+    " tests/variants -k '{0}'",
     "solvers/certificate.py": "tests/internal/solvers tests/solvers",
     "proofs/check.py": "tests/proofs tests/internal/proofs",
     "simulation/audit/*.py": "tests/simulation tests/internal/simulation -k 'audit or log'",
