@@ -5,8 +5,6 @@ certificates, the check of proofs and the audit. Each is put into a copy of the 
 the tests named for it, which pass without it, run until one fails. What none noticed is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

@@ -3,8 +3,6 @@
 A number is raised in the commit that says what for, and what went in exchange.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable

@@ -21,6 +21,7 @@ from calls import python
 from dlsched import Level, OptionError, Variant
 from dlsched.proofs.check import InvalidProof
 from dlsched.variants import find_variant
+from refused_calls import assert_refused, reports
 
 NAME = "reclaiming-small-04"
 FIRST = [server.id for server in dlsched.load(NAME).servers[:4]]
@@ -93,100 +94,34 @@ def fixed(m: Any) -> Any:
     return variable
 
 
-CHANGED = "a component of reclaiming's model, was changed"
-CONSTRAIN: list[tuple[Constrain, str]] = [
-    (raises(RuntimeError("out of order")), "constrain raised RuntimeError: out of order"),
-    (raises(SystemExit(3)), "constrain raised SystemExit: 3"),
-    (lambda m, _: None, "constrain added nothing"),
-    (does(replace_row), "demand is a component of reclaiming's model, and was removed or replaced"),
-    (does(lambda m: m.preempt.deactivate()), f"preempt, {CHANGED}"),
-    (does(relax), f"x, {CHANGED}"),
-    (does(lambda m: setattr(m.preempted, "sense", pyo.maximize)), CHANGED),
-    (does(smaller_set), CHANGED),
-    (does(lambda m: m.GRANULARITY.update(preempted=1000)), "m.GRANULARITY belongs to reclaiming's"),
-    (does(lambda m: setattr(m, "GRANULARITY", {})), "m.GRANULARITY belongs to"),
-    (does(lambda m: setattr(m, "ROW_SCALES", {})), "m.ROW_SCALES belongs to"),
-    (does(lambda m: setattr(m, "INTEGRAL", ("x",))), "m.INTEGRAL belongs to"),
-    (does(lambda m: m.deactivate()), "the model itself was deactivated"),
-    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[1]] <= 0), "added is not a linear expression"),
-    (adds(lambda m: pyo.Objective(expr=m.x[FIRST[0]])), "added is an objective"),
-    (adds(lambda m: pyo.Block()), "added is a Block"),
-    (adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1)), "added is a"),
-    (adds(fixed), "added is fixed at 0.5, which its domain"),
-    (adds(lambda m: pyo.Var(domain=[0, 3, 7])), "neither an interval nor the whole numbers"),
-    (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
-    (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
-    (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
-    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit that is no finite number"),
-    (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has"),
-    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has"),
-    (in_a_loop, "constrain set m.off, which was there"),
-    *(
-        (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")
-        for n in ("fixed", "ROW_SCALES")
-    ),
-]
-
-
-@pytest.mark.parametrize(("constrain", "said"), CONSTRAIN)
-def test_what_a_variant_must_not_add(constrain: Constrain, said: str) -> None:
-    """The error has the variant's name, and what is wrong."""
-    with pytest.raises(OptionError, match="variant hostile") as error:
-        dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
-    assert said in str(error.value)
-
-
-ELSEWHERE: list[tuple[str, Constrain, str]] = [
-    *(
-        ("workers-small-03", added_as(name, lambda m: m.w[next(iter(m.w.index_set()))] <= 0),
-         f"{name} is a name of what this library adds")
-        for name in ("named_here", "NAMED")
-    ),
-    # Squares are bounded on one side only.
-    ("placement-small-01", row(lambda m: sum(m.uneven.values()) >= 9),
-     "variants of placement may name: near, x, y"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("instance", "constrain", "said"), ELSEWHERE)
-def test_what_other_problems_do_not_take(instance: str, constrain: Constrain, said: str) -> None:
-    """Names of what is stated for named jobs; variables that solutions do not determine."""
-    problem = instance.partition("-")[0]
-    with pytest.raises(OptionError, match=said):
-        dlsched.solve(instance, variant=Variant(problem, "clash", constrain))
-
-
 def one(m: Any, instance: Any) -> Any:
     """Return a variable."""
     return m.x[FIRST[0]]
 
 
-GIVEN: list[tuple[dict[str, Any], str]] = [
-    ({"problem": Variant("reclaiming", "one")}, "must be the name of a problem"),
-    ({"name": "../up"}, "its name must be"),
-    ({"constrain": 3}, "constrain must be a function"),
-    ({"levels": []}, "at least one level"),
-    ({"levels": ["preempted", "preempted"]}, "a name twice"),
-    ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
-    ({"fix": {1: 1}}, "variant few: fix"),
-    ({"fix": {"x[s1]": NAN}}, "variant few: fix"),
-    ({"fix": {"x[s1]": INF}}, "variant few: fix"),
-    ({"version": 1}, "must be text, as '1'"),
-    ({"version": ""}, "must be text, as '1'"),
-    ({"fix": {"x[zero]": 1}}, "fix names 'x[zero]', which is no variable"),
-    ({"levels": [Level("ROW_SCALES", "minimize", one)]}, "rename it"),
-]
+def hostile(constrain: Constrain) -> object:
+    """Solve with a function that adds what it must not."""
+    return dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
 
 
-@pytest.mark.parametrize(("arguments", "said"), GIVEN)
-def test_what_is_no_variant(arguments: dict[str, Any], said: str) -> None:
-    """Refused when it is made, or when an instance is solved that it does not fit."""
-    with pytest.raises(OptionError) as error:
-        variant = Variant(**{"problem": "reclaiming", "name": "few", **arguments})
-        dlsched.solve(NAME, variant=variant)
-    assert said in str(error.value)
+def clash(name: str, constrain: Constrain) -> object:
+    """Solve an instance of another problem."""
+    return dlsched.solve(name, variant=Variant(name.partition("-")[0], "clash", constrain))
+
+
+def given(**arguments: Any) -> object:
+    """Make a variant of other arguments, and solve an instance that it may not fit."""
+    variant = Variant(**{"problem": "reclaiming", "name": "few", **arguments})
+    return dlsched.solve(NAME, variant=variant)
+
+
+REFUSED = reports(Path(__file__).with_name("refused.txt"))
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_a_variant_must_not_be_or_add(call: str) -> None:
+    """The error has the variant's name, and what is wrong."""
+    assert_refused(call, REFUSED[call], globals())
 
 
 def test_studies_of_what_cannot_be_studied() -> None:
