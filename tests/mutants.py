@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -117,7 +117,7 @@ def fails(tests: str, copy: Path) -> bool:
 def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
     """Return whether a test fails with the fault in the copy."""
     target = copy / fault.path.relative_to(ROOT)
-    text = fault.path.read_text(encoding="utf-8")
+    text = target.read_text(encoding="utf-8")
     target.write_text(mutate_code(text, get_operator(fault.operator)(), fault.occurrence))
     try:
         return fails(tests, copy)
@@ -125,9 +125,9 @@ def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
         target.write_text(text)
 
 
-def described(fault: Fault) -> str:
+def described(fault: Fault, copy: Path = ROOT) -> str:
     """Return a fault's place, and its line without it and with it."""
-    text = fault.path.read_text(encoding="utf-8")
+    text = (copy / fault.path.relative_to(ROOT)).read_text(encoding="utf-8")
     changed = mutate_code(text, get_operator(fault.operator)(), fault.occurrence)
     pairs = zip(text.splitlines(), changed.splitlines(), strict=False)
     before, after = next((a, b) for a, b in pairs if a != b)
@@ -150,7 +150,7 @@ def main() -> None:
             leave = shutil.ignore_patterns(".git", ".venv")
             copies.put(Path(shutil.copytree(ROOT, Path(folder) / str(number), ignore=leave)))
 
-        def use_copy(function: Callable[..., bool], *arguments: object) -> bool:
+        def use_copy(function: Callable[..., Any], *arguments: object) -> Any:
             copy = copies.get()
             try:
                 return function(*arguments, copy)
@@ -160,7 +160,7 @@ def main() -> None:
         def try_one(row: tuple[Fault, str]) -> bool:
             noticed = use_copy(is_noticed, *row)
             if not noticed:
-                print(described(row[0]), flush=True)
+                print(use_copy(described, row[0]), flush=True)
             print("." if noticed else "s", end="", file=sys.stderr, flush=True)
             return noticed
 
