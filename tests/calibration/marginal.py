@@ -1,7 +1,5 @@
 """What a paper prints of its workload, and how it is measured on drawn ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any, NamedTuple
