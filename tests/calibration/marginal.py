@@ -10,16 +10,8 @@ SEEDS = range(1, 11)
 class Marginal(NamedTuple):
     """A printed number, and the band in which the mean over ten seeds must be.
 
-    Attributes
-    ----------
-    name
-        What it is, with its unit.
-    source
-        Section, figure or table of the paper.
-    draw
-        Makes an instance or a workload from a seed.
-    measure
-        The number of what was drawn.
+    `name` has the unit, `source` is a section, figure or table of the paper, `draw` makes an
+    instance or a workload from a seed, and `measure` returns the number of what was drawn.
     """
 
     name: str

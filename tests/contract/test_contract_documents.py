@@ -32,14 +32,7 @@ from dlsched.registry import problem
 ENVELOPE = ("dlsched", "problem", "name", "source", "notes")
 ODD: list[Any] = ["7" * 5000, 10**400, -(10**400), float("nan"), float("inf"), 1e300, -1, 2.5]
 ODD += ["\ud800", "", "x\0", None, True, [], {}, [[]], [{}], {"id": 3}]
-WRONG_TYPES: dict[type, Any] = {
-    bool: "true",
-    int: "7",
-    float: "7",
-    str: 3,
-    list: 7,
-    dict: [7],
-}
+WRONG_TYPES: dict[type, Any] = {bool: "true", int: "7", float: "7", str: 3, list: 7, dict: [7]}
 """A value of another type, for each type of JSON."""
 
 

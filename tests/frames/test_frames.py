@@ -214,7 +214,7 @@ def test_single_documents_and_order() -> None:
     """A document of the instance is a frame of one row, a series or a dict; so is `instance`.
 
     Rows of a table are ordered by the column ``row``, not by where they stand in the frame. A
-    solution has frames as well, with a row per entry.
+    solution has frames as well, with a row per entry, and per pool where workers are of pools.
     """
     expected = dlsched.load("synergy-tables")
     frames = expected.to_frames()
@@ -231,11 +231,7 @@ def test_single_documents_and_order() -> None:
     assert framed["solution"].loc[0, "instance"] == "synergy-tables"
     assert list(framed["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
     assert len(framed["allocation"]) == len(solution.allocation)
-
-
-def test_workers_by_pool() -> None:
-    """Workers of an elastic solution have a row per job and pool; a number alone is of no pool."""
-    head = {"dlsched": 1, "problem": "elastic", "instance": "n"}
-    solution = dlsched.load_solution(head | {"workers": {"a": {"training": 1, "loan": 2}, "b": 3}})
-    rows = solution.to_frames()["workers"].fillna("").to_numpy().tolist()
+    pooled = {"a": {"training": 1, "loan": 2}, "b": 3}
+    data = {"dlsched": 1, "problem": "elastic", "instance": "n", "workers": pooled}
+    rows = dlsched.load_solution(data).to_frames()["workers"].fillna("").to_numpy().tolist()
     assert rows == [["a", "training", 1], ["a", "loan", 2], ["b", "", 3]]

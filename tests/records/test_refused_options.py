@@ -9,11 +9,7 @@ import record_files
 from record_files import SACCT, read, row, write
 
 from dlsched import History, records
-from dlsched.records import (
-    Trace,
-    TraceJob,
-    read_trace,
-)
+from dlsched.records import Trace, TraceJob, read_trace
 from refused_calls import assert_refused, reports
 
 PHILLY = "sample-philly"

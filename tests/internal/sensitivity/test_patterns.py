@@ -7,10 +7,7 @@ import numpy as np
 
 import dlsched
 from dlsched import Run
-from dlsched.problems.sensitivity.instances.job_models import (
-    Assignment,
-    Model,
-)
+from dlsched.problems.sensitivity.instances.job_models import Assignment, Model
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, instance
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
