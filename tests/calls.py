@@ -1,7 +1,5 @@
 """What many tests call: Python in a process of its own, and the command line in this one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

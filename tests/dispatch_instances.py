@@ -1,7 +1,5 @@
 """Parts of small instances of dispatch: what a test does not say has one value in all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

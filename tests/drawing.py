@@ -1,7 +1,5 @@
 """Property tests on instances that are the same in every run, fewer of them in the quick group."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Which module of dlsched imports which, read from the source, and how packages stand on others."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

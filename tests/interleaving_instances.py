@@ -1,7 +1,5 @@
 """Small instances of interleaving, and the simplest way to compute a group's efficiency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations

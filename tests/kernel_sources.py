@@ -1,7 +1,5 @@
 """Kernels as Python: the same files, whether they are built or not."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader

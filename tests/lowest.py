@@ -8,8 +8,6 @@ versions those of the core, the solvers, the command line, the sweeps, the trace
 of the newest all. Other arguments are pytest's, in place of these.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess

@@ -5,8 +5,6 @@ certificates, the check of proofs and the audit. Each is put into a copy of the 
 the tests named for it, which pass without it, run until one fails. What none noticed is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os
@@ -20,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -29,7 +27,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dlsched"
 TRIED = {
-    "problems/*/definition/*.py": "tests/problems/{0} tests/contract tests/variants -k '{0}'",
+    "problems/*/definition/*.py": "tests/problems/{0} tests/problems/test_reports.py tests/contract"
+    " tests/variants -k '{0}'",
     "solvers/certificate.py": "tests/internal/solvers tests/solvers",
     "proofs/check.py": "tests/proofs tests/internal/proofs",
     "simulation/audit/*.py": "tests/simulation tests/internal/simulation -k 'audit or log'",
@@ -118,7 +117,7 @@ def fails(tests: str, copy: Path) -> bool:
 def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
     """Return whether a test fails with the fault in the copy."""
     target = copy / fault.path.relative_to(ROOT)
-    text = fault.path.read_text(encoding="utf-8")
+    text = target.read_text(encoding="utf-8")
     target.write_text(mutate_code(text, get_operator(fault.operator)(), fault.occurrence))
     try:
         return fails(tests, copy)
@@ -126,9 +125,9 @@ def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
         target.write_text(text)
 
 
-def described(fault: Fault) -> str:
+def described(fault: Fault, copy: Path = ROOT) -> str:
     """Return a fault's place, and its line without it and with it."""
-    text = fault.path.read_text(encoding="utf-8")
+    text = (copy / fault.path.relative_to(ROOT)).read_text(encoding="utf-8")
     changed = mutate_code(text, get_operator(fault.operator)(), fault.occurrence)
     pairs = zip(text.splitlines(), changed.splitlines(), strict=False)
     before, after = next((a, b) for a, b in pairs if a != b)
@@ -151,7 +150,7 @@ def main() -> None:
             leave = shutil.ignore_patterns(".git", ".venv")
             copies.put(Path(shutil.copytree(ROOT, Path(folder) / str(number), ignore=leave)))
 
-        def use_copy(function: Callable[..., bool], *arguments: object) -> bool:
+        def use_copy(function: Callable[..., Any], *arguments: object) -> Any:
             copy = copies.get()
             try:
                 return function(*arguments, copy)
@@ -161,7 +160,7 @@ def main() -> None:
         def try_one(row: tuple[Fault, str]) -> bool:
             noticed = use_copy(is_noticed, *row)
             if not noticed:
-                print(described(row[0]), flush=True)
+                print(use_copy(described, row[0]), flush=True)
             print("." if noticed else "s", end="", file=sys.stderr, flush=True)
             return noticed
 

@@ -1,7 +1,5 @@
 """Solutions that tests of pictures draw, and what is read from a picture."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from functools import cache

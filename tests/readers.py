@@ -1,7 +1,5 @@
 """Model files solved by solvers that read nothing else."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

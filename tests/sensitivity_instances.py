@@ -1,7 +1,5 @@
 """Small instances of sensitivity."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The public calls: solve, compare, verify, what they refuse, and the names in their tables."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

@@ -4,8 +4,6 @@ Chromium and its driver are Debian's packages ``chromium`` and ``chromium-driver
 downloaded: without both, or without selenium, the tests are skipped and say why.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 A number is raised in the commit that says what for, and what went in exchange.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable
@@ -71,7 +69,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 100664),
     Budget("files of src", (), 640, 754),
-    Budget("lines of tests", (), 30000, 31200),
+    Budget("lines of tests", (), 30000),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

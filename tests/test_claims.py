@@ -1,7 +1,5 @@
 """Claims and charts say what figures, papers and tests say, and pages are what they say."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

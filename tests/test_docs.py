@@ -1,7 +1,5 @@
 """Pages: their Python runs, formulas are right, what programs write of them is of today."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Claims and results: what the checker confirms or refutes, levels and gaps, JSON and back."""
 
-from __future__ import annotations
-
 import json
 import re
 from fractions import Fraction

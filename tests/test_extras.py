@@ -1,7 +1,5 @@
 """Optional libraries, the core without any, and what ``dlsched doctor`` finds."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The workflows and forms in .github: they parse, and agree with Makefile and pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

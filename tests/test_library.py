@@ -1,7 +1,5 @@
 """The instance library equals what the present code makes; every optimum in it is proved again."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

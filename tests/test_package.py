@@ -1,7 +1,5 @@
 """What is shipped is complete, and says the same thing everywhere."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

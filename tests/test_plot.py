@@ -1,7 +1,5 @@
 """Pictures of documents and of tables of runs: what they say, with legible text."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # ruff: noqa: PLW0108 - the lambdas are what is tested
 """Methods are found by name, by decorator and by entry point, and called as their form asks."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

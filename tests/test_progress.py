@@ -1,7 +1,5 @@
 """Runs: stages and progress, Ctrl-C, threads, and what they begin from under any limit."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """Tests outside tests/internal/ use what docs/api.md lists, so that the inside may change."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ limits of 1, 10 and 60 s,
 - or is within 1 % of it in a quarter of its time.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from pathlib import Path

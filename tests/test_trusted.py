@@ -1,7 +1,5 @@
 """Trust: methods of others prove nothing, and change no instance; results know theirs."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """Small instances of utility: what a test does not say of a job has one value in all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

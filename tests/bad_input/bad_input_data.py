@@ -1,7 +1,5 @@
 """Good documents, what changes them, and what must be raised for a bad one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

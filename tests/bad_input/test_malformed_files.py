@@ -1,7 +1,5 @@
 """Files that cannot be used: each is one error with file, field and remedy, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -18,6 +16,7 @@ import dlsched
 from calls import python
 from dlsched.problems.shares import read_rates
 from dlsched.records import read_trace
+from refused_calls import reports
 
 RANGE = {"id": "a", "gpus_per_worker": 2, "min_workers": 2, "max_workers": 3}
 
@@ -54,45 +53,9 @@ MALFORMED: list[tuple[bytes, str, str]] = [
     (elastic(running_times=[150]), "jobs[0].running_times", "has 1 entries; give 2"),
     (elastic(running_times=[150, 0]), "jobs[0].running_times[1]", "write a number above 0"),
 ]
-DEMAND, WORKER = '"demand": 1', "jobs[1].workers[0].gpus"
-# a piece of the good instance's text, what is there instead, the field, words of the error
-SWAPPED: list[tuple[str, str, str, str]] = [
-    (f"{DEMAND},", f"{DEMAND},,", "", "at line 1 column"),
-    ('"good"', r'"\ud800"', "name", "is not Unicode text"),
-    ('"good"', '"go\nod"', "", "is not JSON (invalid control character"),
-    ('"dlsched": 1', '"dlsched": 2', "dlsched", "upgrade dlsched"),
-    *(
-        ('"dlsched": 1', f'"dlsched": {version}', "dlsched", f"is {version}, a schema")
-        for version in ('"1"', "true", "1.0", "NaN")
-    ),
-    ('"reclaiming"', '"tetris"', "problem", 'is "tetris", an unknown'),
-    *(
-        (DEMAND, f'"demand": {value}', "demand", words)
-        for value, words in [
-            ("-1", "write a number at least 0"),
-            (f"1{'0' * 5000}", "is too large"),
-            ("1000000000000001", "is too large"),
-        ]
-    ),
-    (DEMAND, f'"demand": {"[" * 10**5}', "", "is nested too deeply"),
-    (DEMAND, '"demnad": 1', "demand", 'is missing; add it, or rename "demnad"'),
-    (DEMAND, f"{DEMAND}, {DEMAND}", "demand", "stands twice"),
-    ('"gpus": 2', '"gpus": 2, "gpus": 2', WORKER, "stands twice; keep one of the two"),
-    ('"gpus": 2', '"gpus": 5', WORKER, 'server "s1" is over its GPUs by 1; give it more gpus, or'),
-    *(
-        ("1.5", value, "jobs[0].weight", words)
-        for value, words in [
-            ("NaN", "NaN is not a number; write a finite decimal"),
-            ("1e400", "1e400 is too large"),
-            ("1e-400", "too many digits"),
-            ("1e-999999999", "too many digits"),
-            ("-1.5", "-1.5 is too small"),
-            ("1." + "123456789" * 4, "more digits than"),
-            ("0." + "3" * 999, "too many digits"),
-        ]
-    ),
-]
-MALFORMED += [(swap(old, new), path, words) for old, new, path, words in SWAPPED]
+for change, (said,) in reports(Path(__file__).with_name("swapped.txt")).items():
+    path, words = said.removesuffix("...").split(": ", 1)
+    MALFORMED.append((swap(*map(eval, change.split(" -> "))), path, words))
 
 
 @pytest.mark.parametrize(("content", "path", "words"), MALFORMED, ids=[row[2] for row in MALFORMED])

@@ -1,7 +1,5 @@
 """Wrong documents, values and options, in Python and on the command line: one error each."""
 
-from __future__ import annotations
-
 import functools
 import json
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What a paper prints of its workload, and how it is measured on drawn ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -12,16 +10,8 @@ SEEDS = range(1, 11)
 class Marginal(NamedTuple):
     """A printed number, and the band in which the mean over ten seeds must be.
 
-    Attributes
-    ----------
-    name
-        What it is, with its unit.
-    source
-        Section, figure or table of the paper.
-    draw
-        Makes an instance or a workload from a seed.
-    measure
-        The number of what was drawn.
+    `name` has the unit, `source` is a section, figure or table of the paper, `draw` makes an
+    instance or a workload from a seed, and `measure` returns the number of what was drawn.
     """
 
     name: str

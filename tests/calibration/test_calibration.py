@@ -1,7 +1,5 @@
 """Generators draw what the papers print of their workloads."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Each command: what it says on stdout, in tables and in JSON, and its exit status."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shlex

@@ -1,7 +1,5 @@
 """``dlsched simulate``, and commands as processes: pipes, Ctrl-C, progress, where words go."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

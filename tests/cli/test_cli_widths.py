@@ -1,7 +1,5 @@
 """What commands print: at many widths, as the page says, and offered while one types."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What the tests of the contract share: every problem's instances, and what may not be said."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -121,9 +119,15 @@ def assert_nothing_false(result: dlsched.Result, best: Objective | None) -> None
     if result.objective is None:
         assert result.status == "no solution" and result.reason
         return
-    assert not result.objective.better_than(best), (result.objective, best)
+    assert_not_better(result.objective, best)
     if result.status == "optimal":
         assert_equal(result.objective, best)
+
+
+def assert_not_better(found: Objective, best: Objective) -> None:
+    """Assert that an objective is no better; that of shares is known to 15 digits, by Newton."""
+    near = best.levels[0].name == "value" and relative_gap(found[0], best[0]) <= 1e-15
+    assert near or not found.better_than(best), (found, best)
 
 
 def assert_not_beaten(bounds: Sequence[Any], best: Objective) -> None:

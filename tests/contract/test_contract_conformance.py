@@ -1,7 +1,5 @@
 """Every problem fulfils what `dlsched.testing.check_problem` asks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

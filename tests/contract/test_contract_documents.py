@@ -1,9 +1,8 @@
 """Documents of every problem: what is wrong in one is refused, with its place and a remedy."""
 
-from __future__ import annotations
-
 import itertools
 import random
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import dlsched
 from contract import (
     Path,
+    assert_not_better,
     at,
     changed,
     drawn,
@@ -32,14 +32,7 @@ from dlsched.registry import problem
 ENVELOPE = ("dlsched", "problem", "name", "source", "notes")
 ODD: list[Any] = ["7" * 5000, 10**400, -(10**400), float("nan"), float("inf"), 1e300, -1, 2.5]
 ODD += ["\ud800", "", "x\0", None, True, [], {}, [[]], [{}], {"id": 3}]
-WRONG_TYPES: dict[type, Any] = {
-    bool: "true",
-    int: "7",
-    float: "7",
-    str: 3,
-    list: 7,
-    dict: [7],
-}
+WRONG_TYPES: dict[type, Any] = {bool: "true", int: "7", float: "7", str: 3, list: 7, dict: [7]}
 """A value of another type, for each type of JSON."""
 
 
@@ -95,6 +88,35 @@ def test_a_missing_field_is_asked_for_or_has_a_default(name: str) -> None:
         else:
             assert dlsched.load(loaded.to_data()) == loaded
     assert required(name) <= asked
+
+
+def left_out(schema: Any, part: Any, value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield place and default of each field that the objects of a document leave out."""
+    part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+    for option in part.get("anyOf", ()):
+        yield from left_out(schema, option, value, path)
+    if isinstance(value, list):
+        for i, entry in enumerate(value):
+            yield from left_out(schema, part.get("items", {}), entry, (*path, i))
+    elif isinstance(value, dict):
+        for key, inner in part.get("properties", {}).items():
+            if key in value:
+                yield from left_out(schema, inner, value[key], (*path, key))
+            elif "default" in inner:
+                yield (*path, key), inner["default"]
+
+
+@every_problem
+def test_a_default_may_be_stated(name: str) -> None:
+    """With a default of the JSON Schema written out the document is the same instance."""
+    schema, seen = problem(name).instance.model_json_schema(), set()
+    for instance in instances(name, 25):
+        data = instance.to_data()
+        for path, default in left_out(schema, schema, data):
+            if field(path) not in seen:
+                seen.add(field(path))
+                assert dlsched.load(with_value(data, path, default)).sha256 == instance.sha256
+    assert seen
 
 
 @every_problem
@@ -201,5 +223,5 @@ def test_no_changed_solution_is_better_than_the_optimum(name: str, count: int) -
             looked += 1
             assert report.feasible == (report.objective is not None and not report.violations)
             if report.feasible:
-                assert not report.objective.better_than(best)
+                assert_not_better(report.objective, best)
     assert looked

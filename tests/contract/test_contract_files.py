@@ -1,7 +1,5 @@
 """What is written of every problem and read again: documents, frames, models, pictures."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any
@@ -53,7 +51,8 @@ def test_what_is_saved_is_loaded_alike(name: str, count: int, tmp_path: Path) ->
 
 @every_problem
 def test_the_digest_is_of_what_is_solved(name: str) -> None:
-    """Name, source and notes do not change it; every other field does."""
+    """Name, source and notes do not change it, every other field does; shipped proofs have it."""
+    assert dlsched.check_proof(f"{name}-small-02").levels
     for instance in examples(name):
         labels = {"name": "other", "source": "elsewhere", "notes": "none"}
         assert dlsched.load(instance.to_data() | labels).sha256 == instance.sha256

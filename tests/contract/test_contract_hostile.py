@@ -1,7 +1,5 @@
 """Hostile numbers: units far apart in every pair of fields, many digits, ties and near ties."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What every method promises: its options, limits, interrupts, threads, seeds and starts."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Proofs of every problem: accepted for what is true, refused or harmless once tampered with."""
 
-from __future__ import annotations
-
 import json
 import random
 from fractions import Fraction

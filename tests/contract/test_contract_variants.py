@@ -1,7 +1,5 @@
 """Variants of every problem: what a change leaves, what it takes away, what is refused."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`dlsched.plot_overview`: all problems at a glance."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

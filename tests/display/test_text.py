@@ -1,7 +1,5 @@
 """What is shown of documents, results and reports: ``repr``, summary, and HTML in a notebook."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import dataclasses

@@ -1,7 +1,5 @@
 """Instances as data frames and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +16,7 @@ import dlsched
 from dlsched.registry import problem
 from dlsched.testing import strategies
 from drawing import draws
+from refused_calls import assert_refused, reports
 
 PROBLEMS = pytest.mark.parametrize("name", dlsched.list_problems())
 
@@ -126,70 +125,31 @@ def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFr
     return copy
 
 
-ERRORS: list[tuple[str, Any, str]] = [
-    ("server", SERVERS, "is neither a frame nor a field; did you mean 'servers'? drop it, or"),
-    ("servers", SERVERS.assign(gpu=1), ", column gpu: is an unknown column; did you mean 'gpus'?"),
-    ("jobs", pd.concat([JOBS, JOBS["id"]], axis=1), ", column id: stands twice; give every column"),
-    ("jobs_workers", None, "is missing; pass it, with the columns job, server, gpus, flexible"),
-    ("servers", None, "is missing; pass servers="),
-    ("demand", None, "is missing; pass demand="),
-    ("demand", pd.NA, "is missing; pass demand="),
-    ("servers", SERVERS.astype(str), ', row 0, column gpus: "8" is not a number; convert the colu'),
-    ("jobs_workers", WORKERS.drop(columns="job"), ", column job: is missing; add it; write the id"),
-    ("jobs", JOBS.drop(columns="id"), ", column id: is missing; add the column"),
-    ("servers", SERVERS.drop(columns="gpus"), ", row 0, column gpus: is missing; add the column"),
-    ("servers", changed(SERVERS, 1, "gpus", None), ", row 1, column gpus: is missing; add the col"),
-    ("jobs_workers", changed(WORKERS, 1, "job", np.nan), ", row 1, column job: is empty; write"),
-    ("jobs_workers", changed(WORKERS, 0, "job", ["a"]), ", row 0, column job: is a list; write"),
-    ("jobs_workers", changed(WORKERS, 1, "job", "c"), ", row 1, column job: there is no job 'c';"),
-    ("jobs_workers", WORKERS.assign(job=[1, 2]), "no job 1; the ids there are of type str: use"),
-    ("jobs_workers", changed(WORKERS, 1, "server", "s9"), 's9"; use one of the 2: s1, s2'),
-    ("servers", SERVERS.assign(id=[1, 2]), ", row 0, column id: is not a string; convert the col"),
-    ("servers", SERVERS.assign(gpus=[8, 0.5]), ", row 1, column gpus: 0.5 is not a whole number;"),
-    ("servers", SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")]), ", row 0, column gpus"),
-    ("jobs_workers", WORKERS.assign(flexible=[0, 1]), ", row 0, column flexible: is neither true"),
-    ("jobs", changed(JOBS, 0, "weight", np.inf), ", row 0, column weight: inf is not a finite num"),
-    ("jobs_workers", [{"job": "a"}], "is of type list; give a pandas.DataFrame"),
-    ("instance", pd.DataFrame({"demand": [1, 2]}), "has 2 rows; give one row"),
-    ("instance", {"demnd": 1}, ", column demnd: is an unknown column; did you mean 'demand'?"),
-    ("instance", pd.DataFrame([[1, 2]], columns=["demand"] * 2), ", column demand: stands twice;"),
-    ("instance", "demand", "is of type str; give a pandas."),
-    ("jobs", JOBS.assign(workers=[[], []]), ", column workers: repeats what the frame jobs_worke"),
-]
-"""A part of the instance, what is given for it, and what the error says behind its name."""
+REFUSED = reports(Path(__file__).with_name("refused.txt"))
 
 
-NESTED: list[tuple[str, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = [
-    ("muri-fig4", "jobs_stages", lambda f: f.drop(index=3), ", the rows of jobs, row 1: has 1 "),
-    ("muri-fig4", "jobs_stages", lambda f: changed(f, 5, "stages", -1), "row 5, column stages: -1"),
-    ("hadar-section2", "jobs_rates", lambda f: pd.concat([f, f[:1]]), ", row 9, column key: 'V10"),
-    ("synergy-tables", "profiles_throughput", lambda f: changed(f, 0, "row", "x"), "'x' is not a"),
-    ("synergy-tables", "profiles_throughput", lambda f: changed(f, 0, "row", None), "row: is emp"),
-    ("lyra-fig5", "jobs", lambda f: changed(f, 1, "id", "a"), ', row 1, column id: the id "a" is'),
-]
+def own(**parts: Any) -> Any:
+    """Make an instance of the parts above, some of which are others."""
+    return dlsched.from_frames("reclaiming", **PARTS | parts)
 
 
-FLAWS = [("own", *row) for row in ERRORS]
-FLAWS += [(name, part, change, said) for name, part, change, said in NESTED]
+def of(name: str, **changes: Callable[[pd.DataFrame], pd.DataFrame]) -> Any:
+    """Make an instance of the library of its frames after changes."""
+    instance = dlsched.load(name)
+    frames = instance.to_frames()
+    if name == "lyra-fig5":  # what refers to the ids would be refused first
+        frames["jobs_workers"] = frames["jobs_workers"].query("job == 'a'")
+    frames |= {part: change(frames[part]) for part, change in changes.items()}
+    return dlsched.from_frames(instance.problem, **frames)
 
 
-@pytest.mark.parametrize(("name", "part", "given", "message"), FLAWS)
-def test_errors_name_frame_row_and_column(name: str, part: str, given: Any, message: str) -> None:
+@pytest.mark.parametrize("call", REFUSED)
+def test_errors_name_frame_row_and_column(call: str) -> None:
     """Each flaw is refused at its frame, row and column, with what to do.
 
     One of a list as a whole, of an entry or of a key names the frame that holds it.
     """
-    kind, frames = "reclaiming", PARTS
-    if name != "own":
-        instance = dlsched.load(name)
-        kind, frames = instance.problem, instance.to_frames()
-        given = given(frames[part])
-    if name == "lyra-fig5":  # what refers to the ids would be refused first
-        frames["jobs_workers"] = frames["jobs_workers"].query("job == 'a'")
-    with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.from_frames(kind, **frames | {part: given})
-    said = str(caught.value)
-    assert said.removeprefix("from_frames: ").startswith(part) and message in said
+    assert_refused(call, REFUSED[call], globals())
 
 
 OTHER = """
@@ -254,7 +214,7 @@ def test_single_documents_and_order() -> None:
     """A document of the instance is a frame of one row, a series or a dict; so is `instance`.
 
     Rows of a table are ordered by the column ``row``, not by where they stand in the frame. A
-    solution has frames as well, with a row per entry.
+    solution has frames as well, with a row per entry, and per pool where workers are of pools.
     """
     expected = dlsched.load("synergy-tables")
     frames = expected.to_frames()
@@ -271,3 +231,7 @@ def test_single_documents_and_order() -> None:
     assert framed["solution"].loc[0, "instance"] == "synergy-tables"
     assert list(framed["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
     assert len(framed["allocation"]) == len(solution.allocation)
+    pooled = {"a": {"training": 1, "loan": 2}, "b": 3}
+    data = {"dlsched": 1, "problem": "elastic", "instance": "n", "workers": pooled}
+    rows = dlsched.load_solution(data).to_frames()["workers"].fillna("").to_numpy().tolist()
+    assert rows == [["a", "training", 1], ["a", "loan", 2], ["b", "", 3]]

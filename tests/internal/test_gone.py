@@ -1,7 +1,5 @@
 """Internal: the lists of names that are gone; each says what to use instead, and that is there."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from importlib.util import find_spec

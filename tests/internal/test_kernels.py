@@ -1,7 +1,5 @@
 """Internal: all modules of loops; built or run as Python, they find the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

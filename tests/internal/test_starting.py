@@ -1,7 +1,5 @@
 """Internal: what an exact method begins from, how limits are divided; bounds of trusted methods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace

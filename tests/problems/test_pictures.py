@@ -1,7 +1,5 @@
 """What the pictures of problems say, and the amounts that they show as lengths and colours."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proofs of optima and of bounds: what they state, and which damage is refused with which words."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

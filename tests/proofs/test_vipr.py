@@ -1,7 +1,5 @@
 """``certify=True``, and certificates read by an evaluator that shares nothing with their writer."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -31,7 +29,7 @@ class Line(NamedTuple):
     coefficients: dict[int, Fraction]
     assumptions: frozenset[int] = frozenset()
 
-    def implies(self, other: Line) -> bool:
+    def implies(self, other: "Line") -> bool:
         """Whether a point that satisfies this one satisfies the other, by the format's rules."""
         if not self.coefficients and self.sense * self.side > 0:
             return True

@@ -1,7 +1,5 @@
 """Job records for tests: lines of published traces, rows of sacct, and simulations as records."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

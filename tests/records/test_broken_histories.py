@@ -1,7 +1,5 @@
 """Fields of Slurm's records, and broken records: an error with its remedy, a reason, or a note."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Simulations as records, read back; windows of a history; what policies know of durations."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from io import StringIO

@@ -1,7 +1,5 @@
 """The formats of records besides sacct, and real excerpts where they are there."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Replays, first come first served; snapshots of them; the instances that adapters make."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Published traces as they are: what a job is in each, which are taken, and what is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """Reading traces from files and data frames: exact values, known formats, durations."""
 
-from __future__ import annotations
-
 import datetime as dt
 from fractions import Fraction
 from pathlib import Path

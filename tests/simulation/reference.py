@@ -4,8 +4,6 @@ Times are fractions of seconds. Jobs run at speed 1 on as many GPUs as they ask 
 are; only how many are free matters. Every rule is that of the policy's docstring.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Small workloads, a policy that follows a script, and one that makes random legal decisions."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import random

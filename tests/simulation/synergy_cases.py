@@ -1,7 +1,5 @@
 """Small workloads of Synergy, for the tests of its authors' simulator in benchmarks/published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from simulation_cases import PROFILES as MATRICES

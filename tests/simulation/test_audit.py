@@ -3,8 +3,6 @@
 There a line has a simulation of `base` and changes to its log; the lines below it are the report.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from functools import cache
@@ -16,7 +14,6 @@ from simulation_cases import (
     ONE,
     RandomPolicy,
     audited,
-    by_hand,
     changed,
     entries,
     random_case,
@@ -24,9 +21,10 @@ from simulation_cases import (
     runs,
 )
 
-from dlsched.simulation import Simulation
+from dlsched.simulation import Simulation, Workload
+from refused_calls import reports
 
-CHANGES = Path(__file__).with_name("changed_logs.txt")
+CHANGES = reports(Path(__file__).with_name("changed_logs.txt"))
 
 
 @cache
@@ -56,18 +54,6 @@ def sql(change: str) -> str:
     return f"UPDATE {head} SET {values} WHERE rowid = {int(row) + 1}"
 
 
-def cases() -> dict[str, list[str]]:
-    """Return the lines of changes with the reports that are below them."""
-    found: dict[str, list[str]] = {}
-    for line in CHANGES.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    "):
-            found[list(found)[-1]].append(line.strip())
-        elif line and line[0] != "#":
-            assert line not in found, line
-            found[line] = []
-    return found
-
-
 def report(case: str) -> list[str]:
     """Return what the auditor says of a changed log."""
     name, _, changes = case.partition(": ")
@@ -75,10 +61,10 @@ def report(case: str) -> list[str]:
     return [f"{v.kind} {v.where}: {v.message} [{v.amount}]" for v in run.audit().violations]
 
 
-@pytest.mark.parametrize(("case", "expected"), cases().items(), ids=list(cases()))
-def test_a_changed_log_has_these_violations(case: str, expected: list[str]) -> None:
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_changed_log_has_these_violations(case: str) -> None:
     """Each by kind, place, message and amount; a change that does no harm has none."""
-    found = report(case)
+    expected, found = CHANGES[case], report(case)
     if expected[-1:] == ["..."]:
         assert set(expected[:-1]) < set(found)
     else:
@@ -108,9 +94,10 @@ def test_a_hundred_violations_of_a_kind_are_listed() -> None:
 
 
 def test_metrics_are_recomputed() -> None:
-    """Of 25 jobs the 95th and the 99th percentile are two; without a row the summary differs."""
-    run = audited(by_hand(*({"work": n} for n in range(1, 26))), ONE, "fifo")
-    assert run.summary["p95_jct"] == 24 * 25 / 2
+    """Percentiles of 100 jobs are those at positions 95 and 99; without a row they differ."""
+    jobs = [{"id": f"j{n}", "submit": 0, "gpus": 1, "work": 1} for n in range(100)]
+    run = audited(Workload.parse({"name": "hundred", "jobs": jobs}, "hundred"), ONE, "fifo")
+    assert (run.summary["p95_jct"], run.summary["p99_jct"]) == (96, 100)
     (found,) = changed(run, "DELETE FROM timings WHERE rowid = 1").audit().violations
     assert (found.kind, found.where) == ("metric", "summary.decisions")
 

@@ -1,7 +1,5 @@
 """Backfilling against a slow simulator of its own."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

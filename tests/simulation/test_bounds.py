@@ -1,7 +1,5 @@
 """Lower bounds: never beaten, and as computed by hand; tables that compare policies with them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Simulations by hand, in by_hand.toml, at the edge (extremes.toml), impossible (refused.toml)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from fractions import Fraction

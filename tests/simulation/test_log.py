@@ -1,7 +1,5 @@
 """The log's file: interrupted simulations go on, and files of others stay as they are."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

@@ -1,7 +1,5 @@
 """Policies that run jobs in the order of a key: long queues, priorities, and where GPUs are."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures of simulations: what they show, and what cannot be drawn."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

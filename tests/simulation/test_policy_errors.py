@@ -1,7 +1,5 @@
 """A policy that decides nonsense, or nothing, ends in one error: policy, time, job and remedy."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Random small simulations of every policy are audited, and views and vectors agree in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache

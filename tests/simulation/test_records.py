@@ -1,7 +1,5 @@
 """Simulations as `sacct` text and as SWF, and the files that the command writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Completion times, preemptions and metrics against a simulator that shares no code."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Policies that solve a problem in every round: hadar, gavel, synergy, mast, lyra, muri."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random
@@ -16,11 +14,7 @@ from simulation_cases import audited, by_hand, rows
 import dlsched
 from dlsched.problems import utility
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.workload.generators import (
-    mast_cluster,
-    mast_workload,
-    synergy_workload,
-)
+from dlsched.simulation.workload.generators import mast_cluster, mast_workload, synergy_workload
 
 SLOT = 360
 TYPED: dict[str, Any] = {"rates": {"V100": 2, "K80": 1}, "gpu_type": "K80"}

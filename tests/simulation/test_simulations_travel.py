@@ -1,7 +1,5 @@
 """A simulation leaves its thread and its process: summary, jobs, rounds and audit are the same."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

@@ -1,7 +1,5 @@
 """Solvers: levels in turn, other solvers than HiGHS, their limits, model files that all read."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

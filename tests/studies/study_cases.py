@@ -1,7 +1,5 @@
 """Records of our own simulations, as `sacct` prints them."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

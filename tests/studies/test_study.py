@@ -1,7 +1,5 @@
 """Studies: what is claimed, sums over groups, windows, resuming, files, the command."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

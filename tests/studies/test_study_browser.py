@@ -1,7 +1,5 @@
 """study.html in a real browser: headless Chromium, as wide as a phone and as a desk."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

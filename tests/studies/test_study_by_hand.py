@@ -1,7 +1,5 @@
 """Small records by hand: waits, idle GPUs, partitions with nodes of their own, types of GPUs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sweeps that tests share: one that is finished, shards of one, and one that can be blocked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

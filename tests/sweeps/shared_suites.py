@@ -1,7 +1,5 @@
 """The suites of the sweeps that tests share, and how these are made once a session."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What tests know of sweeps: the only module that says what a sweep's folder has, and where."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Programs of the benchmarks: the demo and README's copy of it, files of figures, and peers."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The Job of Kubernetes in the tutorial: its fields, and its command where a pod would run it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A row is stored under its key only if the planned code made it, whatever is edited meanwhile."""
 
-from __future__ import annotations
-
 import os
 import py_compile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Shards: equal to one sweep, whatever happens to them and whoever makes them."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import threading

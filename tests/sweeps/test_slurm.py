@@ -4,8 +4,6 @@ A folder ``shared/slurm`` beside the checkout or above it, or that which `DLSCHE
 programs that start and stop one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

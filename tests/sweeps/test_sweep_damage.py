@@ -1,7 +1,5 @@
 """What happens to a folder of results from outside: one clear error, and what is kept."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Sweeps on Dask clusters of several processes, some of which die or cannot make the runs."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Sweeps that are killed, whole or in part, and then resumed, end as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

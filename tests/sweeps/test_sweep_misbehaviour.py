@@ -1,7 +1,5 @@
 """Misbehaving methods: each run is one row with the right status, and disturbs no other run."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report: its files agree with the store, are safe, and work without a network."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import gzip

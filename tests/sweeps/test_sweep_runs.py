@@ -1,7 +1,5 @@
 """Runs of a suite: rows, files and resuming."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

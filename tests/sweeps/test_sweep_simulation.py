@@ -1,7 +1,5 @@
 """Simulations in suites: workloads, runs, bounds, resuming, failures, tables and the report."""
 
-from __future__ import annotations
-
 import csv
 import json
 import statistics

@@ -1,7 +1,5 @@
 """A run's key follows what its result depends on: the suite, the user's own code, and dlsched's."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Statistics of a sweep against figures worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Suites with variants: their keys, their rows, and workers that have another variant."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What several tests of the testing kit rely on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import hypothesis

@@ -1,7 +1,5 @@
 """check_heuristic names planted bugs and false claims, of variants too; worst_case finds gaps."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import sys

@@ -4,8 +4,6 @@
 Without a defect it passes: tests/test_docs.py.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

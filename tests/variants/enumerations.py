@@ -1,7 +1,5 @@
 """Every solution of a tiny instance, without model or methods; drawn variants against them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rules on the parts of solutions, by the structured methods, against enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,7 +208,7 @@ LESS: list[Any] = [
 
 
 @pytest.mark.parametrize(("instance", "method", "allow"), LESS)
-def test_a_rule_that_forbids_less_of_more_is_one_error(
+def test_a_rule_of_sensitivity_that_forbids_less_of_more_is_one_error(
     instance: Any, method: str, allow: Rule
 ) -> None:
     """What it allows it must allow with fewer jobs or GPUs: no solver's disagreement is raised."""

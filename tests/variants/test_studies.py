@@ -1,7 +1,5 @@
 """`frontier`, `best_solutions` and `what_if` against enumeration."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable
 from itertools import combinations

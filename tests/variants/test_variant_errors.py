@@ -1,29 +1,19 @@
-"""What a variant must not be, add, set or name; what makes it another one."""
+"""What a variant must not be, add, set or name, and what is then said."""
 
-from __future__ import annotations
-
-import functools
 import json
 import logging
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from threading import Lock, Thread
-from types import SimpleNamespace
+from threading import Thread
 from typing import Any
 
-import numpy as np
 import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from calls import python
-from dlsched import Level, OptionError, Variant
-from dlsched.proofs.check import InvalidProof
-from dlsched.variants import find_variant
+from dlsched import OptionError, Variant
+from refused_calls import assert_refused, reports
 
 NAME = "reclaiming-small-04"
 FIRST = [server.id for server in dlsched.load(NAME).servers[:4]]
@@ -96,50 +86,34 @@ def fixed(m: Any) -> Any:
     return variable
 
 
-CHANGED = "a component of reclaiming's model, was changed"
-CONSTRAIN: list[tuple[Constrain, str]] = [
-    (raises(RuntimeError("out of order")), "constrain raised RuntimeError: out of order"),
-    (raises(SystemExit(3)), "constrain raised SystemExit: 3"),
-    (lambda m, _: None, "constrain added nothing"),
-    (does(replace_row), "demand is a component of reclaiming's model, and was removed or replaced"),
-    (does(lambda m: m.preempt.deactivate()), f"preempt, {CHANGED}"),
-    (does(relax), f"x, {CHANGED}"),
-    (does(lambda m: setattr(m.preempted, "sense", pyo.maximize)), CHANGED),
-    (does(smaller_set), CHANGED),
-    (does(lambda m: m.GRANULARITY.update(preempted=1000)), "m.GRANULARITY belongs to reclaiming's"),
-    (does(lambda m: setattr(m, "GRANULARITY", {})), "m.GRANULARITY belongs to"),
-    (does(lambda m: setattr(m, "ROW_SCALES", {})), "m.ROW_SCALES belongs to"),
-    (does(lambda m: setattr(m, "INTEGRAL", ("x",))), "m.INTEGRAL belongs to"),
-    (does(lambda m: m.deactivate()), "the model itself was deactivated"),
-    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[1]] <= 0), "added is not a linear expression"),
-    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[0]] <= 0), "added is not a linear expression"),
-    (adds(lambda m: pyo.Objective(expr=m.x[FIRST[0]])), "added is an objective"),
-    (adds(lambda m: pyo.Block()), "added is a Block"),
-    (adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1)), "added is a"),
-    (adds(fixed), "added is fixed at 0.5, which its domain"),
-    (adds(lambda m: pyo.Var(domain=[0, 3, 7])), "neither an interval nor the whole numbers"),
-    (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
-    (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
-    (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
-    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit or a coefficient that is no finite"),
-    (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
-    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has a limit or a coefficient"),
-    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has a limit or a coefficient"),
-    (in_a_loop, "constrain set m.off, which was there"),
-    *(
-        (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")
-        for n in ("fixed", "ROW_SCALES")
-    ),
-]
+def one(m: Any, instance: Any) -> Any:
+    """Return a variable."""
+    return m.x[FIRST[0]]
 
 
-@pytest.mark.parametrize(("constrain", "said"), CONSTRAIN)
-def test_what_a_variant_must_not_add(constrain: Constrain, said: str) -> None:
+def hostile(constrain: Constrain) -> object:
+    """Solve with a function that adds what it must not."""
+    return dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
+
+
+def clash(name: str, constrain: Constrain) -> object:
+    """Solve an instance of another problem."""
+    return dlsched.solve(name, variant=Variant(name.partition("-")[0], "clash", constrain))
+
+
+def given(**arguments: Any) -> object:
+    """Make a variant of other arguments, and solve an instance that it may not fit."""
+    variant = Variant(**{"problem": "reclaiming", "name": "few", **arguments})
+    return dlsched.solve(NAME, variant=variant)
+
+
+REFUSED = reports(Path(__file__).with_name("refused.txt"))
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_a_variant_must_not_be_or_add(call: str) -> None:
     """The error has the variant's name, and what is wrong."""
-    with pytest.raises(OptionError, match="variant hostile") as error:
-        dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
-    assert said in str(error.value)
+    assert_refused(call, REFUSED[call], dlsched, globals())
 
 
 def test_what_another_thread_replaces_is_not_the_variants() -> None:
@@ -157,57 +131,6 @@ def test_what_another_thread_replaces_is_not_the_variants() -> None:
         m.added = pyo.Constraint(expr=m.x[FIRST[0]] <= 1)
 
     assert dlsched.solve(NAME, variant=Variant("reclaiming", "alone", constrain)).solution
-
-
-ELSEWHERE: list[tuple[str, Constrain, str]] = [
-    *(
-        ("workers-small-03", added_as(name, lambda m: m.w[next(iter(m.w.index_set()))] <= 0),
-         f"{name} is a name of what this library adds")
-        for name in ("named_here", "NAMED")
-    ),
-    # Squares are bounded on one side only.
-    ("placement-small-01", row(lambda m: sum(m.uneven.values()) >= 9),
-     "variants of placement may name: near, x, y"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("instance", "constrain", "said"), ELSEWHERE)
-def test_what_other_problems_do_not_take(instance: str, constrain: Constrain, said: str) -> None:
-    """Names of what is stated for named jobs; variables that solutions do not determine."""
-    problem = instance.partition("-")[0]
-    with pytest.raises(OptionError, match=said):
-        dlsched.solve(instance, variant=Variant(problem, "clash", constrain))
-
-
-def one(m: Any, instance: Any) -> Any:
-    """Return a variable."""
-    return m.x[FIRST[0]]
-
-
-GIVEN: list[tuple[dict[str, Any], str]] = [
-    ({"problem": Variant("reclaiming", "one")}, "must be the name of a problem"),
-    ({"name": "../up"}, "its name must be"),
-    ({"constrain": 3}, "constrain must be a function"),
-    ({"levels": []}, "at least one level"),
-    ({"levels": ["preempted", "preempted"]}, "a name twice"),
-    ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
-    ({"fix": {1: 1}}, "variant few: fix"),
-    ({"fix": {"x[s1]": NAN}}, "variant few: fix"),
-    ({"fix": {"x[s1]": INF}}, "variant few: fix"),
-    ({"version": 1}, "must be text, as '1'"),
-    ({"version": ""}, "must be text, as '1'"),
-    ({"fix": {"x[zero]": 1}}, "fix names 'x[zero]', which is no variable"),
-    ({"levels": [Level("ROW_SCALES", "minimize", one)]}, "rename it"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "said"), GIVEN)
-def test_what_is_no_variant(arguments: dict[str, Any], said: str) -> None:
-    """Refused when it is made, or when an instance is solved that it does not fit."""
-    with pytest.raises(OptionError) as error:
-        variant = Variant(**{"problem": "reclaiming", "name": "few", **arguments})
-        dlsched.solve(NAME, variant=variant)
-    assert said in str(error.value)
 
 
 def test_studies_of_what_cannot_be_studied() -> None:
@@ -282,235 +205,3 @@ def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> Non
     variant = Variant("reclaiming", "shuffled", shuffled, version="1")
     result = dlsched.solve(NAME, variant=variant)
     assert dlsched.verify(NAME, result.solution, variant=variant).feasible
-
-
-FEW = """import time
-
-import dlsched
-import pyomo.environ as pyo
-from ident_pack.rules import LIMITS
-
-time.sleep(0.05)
-
-@dlsched.variant("reclaiming")
-def few(m, instance):
-    m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9 + len(LIMITS))
-
-if __name__ == "__main__":
-    print(few.sha256)
-"""
-FILES = {
-    "ident_few.py": FEW,
-    "ident_pack/__init__.py": "",
-    "ident_pack/rules.py": "def late():\n    from . import data\n\n\nLIMITS = {'a', 'b', 3}\n",
-    "ident_pack/data.py": "",
-    "ident_other.py": "",
-}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder with a variant's file and what it imports."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "ident_pack").mkdir()
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
-
-def identity(folder: Path) -> str | None:
-    """Return the identity of the file's variant, as a new process has it."""
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(str(folder)):
-            del sys.modules[name]
-    return find_variant(f"{folder / 'ident_few.py'}:few").sha256
-
-
-def test_edits_of_what_a_variant_imports_change_it(folder: Path) -> None:
-    """However indirectly; of another file beside it they do not."""
-    before = identity(folder)
-    for name, text in FILES.items():
-        (folder / name).write_text(text + "# edited\n")
-        assert (identity(folder) != before) == (name != "ident_other.py"), name
-        (folder / name).write_text(text)
-        assert identity(folder) == before is not None
-
-
-def test_a_file_has_one_identity(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run, imported or given as a path, in processes that order sets differently."""
-    known = {identity(folder)}
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    codes = (
-        "import runpy; runpy.run_path('ident_few.py', run_name='__main__')",
-        "from ident_few import few; print(few.sha256)",
-        "from dlsched.variants import find_variant; print(find_variant('ident_few:few').sha256)",
-    )
-    for seed, code in enumerate(codes):
-        ran = python(code, env={"PYTHONHASHSEED": str(seed)}, cwd=folder)
-        known.add(ran.stdout.strip())
-    assert len(known) == 1
-
-
-def test_a_file_that_is_edited_later_is_as_it_was_loaded(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python's cache of compiled files has that of before, by size and whole seconds."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    name = f"{folder / 'ident_few.py'}:few"
-    loaded = find_variant(name)
-    (folder / "ident_few.py").write_text(FEW.replace("<= 9", "<= 8"))
-    assert dlsched.solve(NAME, variant=loaded).variant.sha256 == loaded.sha256
-    edited = find_variant(name)
-    assert edited.sha256 != loaded.sha256
-    assert edited.constrain.__code__.co_consts != loaded.constrain.__code__.co_consts
-
-
-def test_threads_that_load_a_file_at_once(folder: Path) -> None:
-    """The second one got the module before it had run."""
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(find_variant, [f"{folder / 'ident_few.py'}:few"] * 3))
-    assert len({variant.sha256 for variant in found}) == 1
-
-
-@dataclass
-class Limit:
-    """Data with a method."""
-
-    most: int
-
-    def constrain(self, m: Any, instance: Any) -> None:
-        """Limit the servers."""
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= self.most)
-
-    __call__ = constrain
-
-
-def captured(data: Any) -> Callable[[Any, Any], None]:
-    """Return a function that closes over data."""
-
-    def constrain(m: Any, instance: Any) -> None:
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= 5 + len(str(data)))
-
-    return constrain
-
-
-CAPTURED: dict[str, Callable[[int], Any]] = {
-    "closure": captured,
-    "keyword": lambda k: functools.partial(captured(0), k=k),
-    "default": lambda k: lambda m, i, k=k: captured(k)(m, i),
-    "method": lambda k: Limit(k).constrain,
-    "object": Limit,
-    "nested": lambda k: captured({"a": [(1, {k}), None]}),
-    "function": lambda k: captured([captured(k), captured]),
-    "array": lambda k: captured(np.array([1.5, k])),
-    "namespace": lambda k: captured(SimpleNamespace(most=k)),
-    "instance": lambda k: captured(dlsched.generate("reclaiming", k, servers=4)),
-}
-
-
-@pytest.mark.parametrize("make", CAPTURED.values(), ids=CAPTURED)
-def test_what_a_function_was_given_counts(make: Callable[[int], Any]) -> None:
-    """As closure, default, bound argument or object, at any depth; so in a loop of lambdas."""
-    three, again, four = (Variant("reclaiming", "few", make(k)).sha256 for k in (3, 3, 4))
-    assert three == again != four
-    assert three is not None
-
-
-def test_what_is_stated_counts() -> None:
-    """Name, levels, fixed variables, version, the rule; and which function of a file it is."""
-    level = Level("own", "minimize", captured(1))
-    given: list[dict[str, Any]] = [
-        {"constrain": captured(3)},
-        {"constrain": Limit(3)},
-        {"name": "other", "constrain": captured(3)},
-        {"levels": ["collateral"]},
-        {"levels": [level]},
-        {"levels": [replace(level, sense="maximize")]},
-        {"fix": {"x[s1]": 1}},
-        {"version": "1"},
-        {"version": "2"},
-        {"problem": "utility", "allow": captured(3)},
-        {"problem": "utility", "allow": captured(4)},
-    ]
-    known = [Variant(**{"problem": "reclaiming", "name": "few"} | stated) for stated in given]
-    assert len({variant.sha256 for variant in known}) == len(known)
-    fixed = [Variant("reclaiming", "one", fix={"x[s1]": n}) for n in (1, np.int64(1))]
-    assert fixed[0].sha256 == fixed[1].sha256
-
-
-def in_a_cell(version: str | None = None) -> Variant:
-    """Return a variant whose function is in no file."""
-    names: dict[str, Any] = {"pyo": pyo, "__name__": "__main__"}
-    body = "m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9)"
-    exec(compile(f"def constrain(m, instance):\n    {body}\n", "<cell>", "exec"), names)
-    return Variant("reclaiming", "few", names["constrain"], version=version)
-
-
-def opaque(version: str | None = None) -> Variant:
-    """Return a variant of data that cannot be pickled."""
-    return Variant("reclaiming", "few", captured(Lock()), version=version)
-
-
-@pytest.mark.parametrize("make", [in_a_cell, opaque])
-def test_a_variant_without_identity_is_solved_but_not_kept(make: Any) -> None:
-    """Each error names the remedy, which makes it one that is kept."""
-    result = dlsched.solve(NAME, variant=make(), certify=True)
-    assert result.status == "optimal"
-    assert result.variant.sha256 is None
-    assert dlsched.compare([NAME], ["lyra"], variant=make())["variant"].tolist() == ["few"]
-    for keep in (
-        result.to_json,
-        result.proof.to_data,
-        lambda: dlsched.prove(NAME, variant=make()),
-        lambda: dlsched.prove_bound(NAME, 0, variant=make()),
-    ):
-        with pytest.raises(OptionError, match=r'has no identity: .* state version="1"'):
-            keep()
-    assert make("1").sha256 != make("2").sha256
-    kept = dlsched.solve(NAME, variant=make("1"))
-    assert dlsched.read_result(kept.to_json()).variant == kept.variant
-    proof = dlsched.prove(NAME, variant=make("1"))
-    assert dlsched.check_proof(NAME, proof, variant=make()).instance == NAME
-
-
-def test_results_tell_apart_what_has_one_identity(tmp_path: Path) -> None:
-    """By what was added to the model: here what a file says, which no identity has."""
-    limit = tmp_path / "limit.txt"
-    name = str(limit)
-
-    def reads(m: Any, instance: Any) -> None:
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= int(Path(name).read_text()))
-
-    labels, proofs = [], []
-    for text in ("7", "8", "7"):
-        limit.write_text(text)
-        variant = Variant("reclaiming", "reads", reads)
-        labels.append(dlsched.solve(NAME, variant=variant).variant)
-        proofs.append(dlsched.prove(NAME, variant=variant))
-    assert len({label.sha256 for label in labels}) == 1
-    assert labels[0] == labels[2] != labels[1]
-    assert dlsched.check_proof(NAME, proofs[0], variant=Variant("reclaiming", "reads", reads))
-    with pytest.raises(InvalidProof, match="the variant says something else here"):
-        dlsched.check_proof(NAME, proofs[1], variant=Variant("reclaiming", "reads", reads))
-
-
-def test_a_proof_of_a_former_identity_is_decided_by_its_model() -> None:
-    """As after an edit that changes nothing, or where versions made other digests."""
-    variant = Variant("reclaiming", "few", captured(100))
-    proof = dlsched.prove(NAME, variant=variant)
-    former = replace(proof, variant=proof.variant._replace(sha256="f" * 64))
-    assert dlsched.check_proof(NAME, former, variant=variant)
-    other_model = "the digest is not that of the form model, since the variant says something else"
-    for name, data, said in (("few", 10**9, other_model), ("other", 100, "few, not of other")):
-        changed = Variant("reclaiming", name, captured(data))
-        with pytest.raises(InvalidProof, match=said):
-            dlsched.check_proof(NAME, former, variant=changed)
-
-
-def test_a_result_of_before_is_read() -> None:
-    """It has no digest of what was added."""
-    result = dlsched.solve(NAME, variant=Variant("reclaiming", "few", captured(100)))
-    data = json.loads(result.to_json())
-    assert data["variant"].pop("model_sha256") == result.variant.model_sha256
-    assert dlsched.read_result(json.dumps(data)).variant == (*result.variant[:2], None)

@@ -5,8 +5,6 @@ neither a solver nor the library's exact program: binaries and a narrow integer 
 wide integer and a continuous variable are at an end of the interval that rows leave to them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

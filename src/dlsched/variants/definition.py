@@ -123,7 +123,9 @@ class Variant:
         }
         for name, value in fix.items():
             if not isinstance(name, str):
-                raise OptionError(f"{self}: fix names {spelled(name)}; give its name as text")
+                raise OptionError(
+                    f"{self}: fix names {spelled(name)}; give a variable's name as text"
+                )
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not abs(value) <= sys.float_info.max:
                 raise OptionError(f"{self}: fix[{name!r}]={spelled(value)} must be a finite number")

@@ -1,7 +1,5 @@
 """Internal: dispatch's proof form, its counts on blocks and their inequalities, a state."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

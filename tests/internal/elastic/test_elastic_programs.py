@@ -1,7 +1,5 @@
 """Internal: elastic's `completion_rates`, which only policies call, and the certificate of `dp`."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Internal: bounds by prices of groups, exact passes wherever they stop, matchings' odd sets."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import networkx

@@ -1,7 +1,5 @@
 """Internal: the groups of proof forms are those of the definition; forged proofs are refused."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement

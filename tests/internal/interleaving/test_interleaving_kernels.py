@@ -1,7 +1,5 @@
 """Internal: interleaving's kernels against brute force, built and run by Python."""
 
-from __future__ import annotations
-
 from itertools import combinations, combinations_with_replacement, product
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Internal: the form of placement's proofs is below every placement, whatever its parameters."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Internal: placement's kernels against brute force and the checker, and built against Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -29,13 +27,7 @@ from dlsched.problems.placement.programs.gpu_cells import (
     whole_cells_of,
 )
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.state import (
-    COST,
-    INFEASIBILITY,
-    MOVED,
-    State,
-    state_of,
-)
+from dlsched.problems.placement.structures.state import COST, INFEASIBILITY, MOVED, State, state_of
 from dlsched.testing import strategies
 from drawing import drawn
 from kernel_sources import as_python

@@ -5,8 +5,6 @@ divided squares, or without light groups. A row too many makes a certified bound
 brute force on small instances rarely shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Settings of drawn cases, and the exact values of rows of forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

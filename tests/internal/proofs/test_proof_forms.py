@@ -1,7 +1,5 @@
 """Internal: the forms of proofs; none leaves out a better solution, and rounding is outward."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Internal: sums, subtrees and independent calls, with which large trees of proofs are found."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle
@@ -178,9 +176,8 @@ def test_processes_give_the_same_tree() -> None:
         assert first == search_spread(form, target, Run(), 10_000, Local(jobs).independent)
     one = dlsched.prove(LARGE, on=Local(2))
     assert one.leaves > subtrees.SUBTREES
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0"
-    ) as cluster:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster:
         assert dlsched.prove(LARGE, on=Dask(cluster)).to_data() == one.to_data()
     checked = dlsched.check_proof(LARGE, one)
     assert [c.value for c in checked.levels] == [c.value for c in dlsched.check_proof(LARGE).levels]

@@ -1,7 +1,5 @@
 """Internal: trees of proofs; the check accepts only what holds at every integer point."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Internal: the kernel of `densest` against its scores by definition, and built against Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Internal: the proof forms of sensitivity, derived apart from the methods, and complete."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import product
@@ -30,11 +28,6 @@ from dlsched.proofs.prove import ProofFailed
 from sensitivity_instances import by_cpus, instance
 
 
-def _columns(items: list[FormItem], room: FormItem) -> FormColumns:
-    """Return columns with these items only."""
-    return FormColumns({}, 1, 1, [], items, room, [], Fraction(1))
-
-
 def test_all_maximal_patterns_within_the_limits_are_found() -> None:
     """The same as trying all numbers of items, at random prices of up to 200 bits."""
     rng = random.Random(1)
@@ -44,7 +37,7 @@ def test_all_maximal_patterns_within_the_limits_are_found() -> None:
             FormItem(rng.choice([1, 1, 2, 3]), rng.randint(0, 5), rng.randint(0, 5))
             for _ in range(rng.randint(1, 4))
         ]
-        columns = _columns(items, room)
+        columns = FormColumns({}, 1, 1, [], items, room, [], Fraction(1))
         prices = [[rng.randint(0, rng.choice([3, 2**200])) for _ in items] for _ in range(2)]
         fitting = [
             counts

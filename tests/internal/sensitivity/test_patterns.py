@@ -1,7 +1,5 @@
 """Internal: patterns of a server, what prices prove, the knapsack; the jobs of a moment."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -9,10 +7,7 @@ import numpy as np
 
 import dlsched
 from dlsched import Run
-from dlsched.problems.sensitivity.instances.job_models import (
-    Assignment,
-    Model,
-)
+from dlsched.problems.sensitivity.instances.job_models import Assignment, Model
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, instance
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian

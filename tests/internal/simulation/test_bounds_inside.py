@@ -1,7 +1,5 @@
 """Internal: bounds of simulations: prices, multipliers and charges prove nothing that is wrong."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations_with_replacement
 

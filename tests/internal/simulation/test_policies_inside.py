@@ -1,7 +1,5 @@
 """Internal: policies' kernels and programs against brute force: seeded groups, prices, queues."""
 
-from __future__ import annotations
-
 import bisect
 import random
 from collections.abc import Sequence

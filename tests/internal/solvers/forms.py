@@ -1,7 +1,5 @@
 """Standard forms and instances for the tests of what is inside the solvers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

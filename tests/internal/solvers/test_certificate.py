@@ -1,7 +1,5 @@
 """Internal: certificates of bounds, equal to the formula in fractions, and never beaten."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -58,7 +56,8 @@ def reference(form: StandardForm, y: list[float], bits: int = 40) -> Fraction | 
         side = float(low if weight > 0 else high)
         used.append((Fraction(weight), side) if weight and math.isfinite(side) else (Fraction(), 0))
     data = [*costs, *form.A.data, *form.lower, *form.upper, *(side for _, side in used)]
-    whole = not rounded and all(math.isfinite(v) and v == int(v) for v in data)
+    # Sums of larger numbers do not fit 64 bits, so that nothing is rounded.
+    whole = not rounded and all(abs(v) < 2**41 and v == int(v) for v in data)
     if whole:
         used = [(Fraction(round(weight * 2**bits), 2**bits), side) for weight, side in used]
     total = sum((w * Fraction(side) - abs(w) * error(side) for w, side in used), Fraction())

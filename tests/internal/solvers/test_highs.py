@@ -1,7 +1,5 @@
 """Internal: HiGHS in process: statuses, limits, starts, progress, threads, errors, listeners."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import signal

@@ -1,7 +1,5 @@
 """Internal: the back end of Pyomo's solvers, with interfaces of vendors not installed here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar

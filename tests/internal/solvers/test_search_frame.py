@@ -1,7 +1,5 @@
 """The frame that exact searches share: column generation, and the incumbent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

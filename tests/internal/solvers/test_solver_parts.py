@@ -1,7 +1,5 @@
 """Internal: rows in digits, irreducible sets, fixing by reduced costs, models with more rows."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction

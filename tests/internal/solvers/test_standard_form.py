@@ -1,7 +1,5 @@
 """Internal: a compiled model has the rows, columns and objectives of the Pyomo model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

@@ -3,8 +3,6 @@
 No public call reaches these without such a machine.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

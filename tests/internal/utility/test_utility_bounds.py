@@ -1,7 +1,5 @@
 """Internal: stages and units of work, Hadar's prices, and what prices leave of the program."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 

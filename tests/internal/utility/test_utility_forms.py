@@ -1,7 +1,5 @@
 """Internal: the proof forms of utility have the optimum at any prices, and prove nothing worse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Internal: utility's kernels against brute force, built and run by Python."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

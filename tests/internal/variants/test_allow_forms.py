@@ -1,7 +1,5 @@
 """Internal: how rules on parts are stated as rows and jobs, and the limits of that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any

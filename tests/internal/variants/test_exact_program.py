@@ -1,7 +1,5 @@
 """Internal: programs in fractions, and rows with smaller coefficients, against enumeration."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """MAST's rule a second time, from section 4.3 and the card, in fractions and without arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple

@@ -1,12 +1,9 @@
 """The definition of dispatch: objectives by hand, violations, unusable fields, the ranking."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from refusals import changed, refused_path
 
 import dlsched
 from dispatch_instances import held, instance, job, machines, region, running, tenant, waiting
@@ -51,11 +48,6 @@ def solution(region: str = "x", preempt: Any = ("v",), **jobs: Any) -> dict[str,
     return HEAD | {"instance": "two-regions", "start": start, "preempt": list(preempt)}
 
 
-def kinds(data: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the kinds of violations, with the amount of each."""
-    return {v.kind: v.amount for v in dlsched.verify(data, answer).violations}
-
-
 def test_objective_by_hand() -> None:
     """W has 8 GPUs and 16 CPUs at 0.5 each; v has one job and lacks 79,999.5 seconds of a day."""
     report = dlsched.verify(DATA, solution())
@@ -75,82 +67,6 @@ def test_a_victim_may_be_on_a_machine_of_the_other_job() -> None:
     assert report.feasible
     assert (report.objective.preempted_2, report.objective.preempted_3) == (1, 1)
     assert report.objective.young == Fraction(159999, 2)  # u has run for more than a day
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (solution() | {"start": {"q": {"region": "x", "jobs": {}}}, "preempt": []},
-         "unknown_workload"),
-        (solution() | {"start": {"z": {"region": "x", "jobs": {"read": READ | {"on": {"n#0": 1}}}}},
-                       "preempt": []}, "not_first"),
-        (solution("r"), "unknown_region"),
-        (solution(train=None, preempt=[]), "missing_job"),
-        (solution(other=READ), "unknown_job"),
-        (solution(train=TRAIN | {"cluster": "c9"}), "unknown_cluster"),
-        (solution(read={"cluster": "c3", "on": {"o#0": 2}}), "cluster_elsewhere"),
-        (solution(read=READ | {"on": {"n#1": 2}}), "unknown_machine"),
-        (solution(read=READ | {"on": {"n": 2}}), "unknown_machine"),
-        (solution(train={"cluster": "c2", "on": {"n#0": 2}}, preempt=[]), "wrong_type"),
-        (solution(read=READ | {"on": {"n#0": 1}}), "too_few_tasks"),
-        (solution(read=READ | {"on": {"n#0": 3}}), "too_many_tasks"),
-        (solution(preempt=["v", "q"]), "unknown_victim"),
-        (solution(preempt=["v", "v"]), "repeated_victim"),
-        (solution(train={"cluster": "c2", "on": {"n#0": 2}}), "unjustified_victim"),
-        (solution(preempt=[]), "gpus_exceeded"),
-    ],
-)  # fmt: skip
-def test_corrupted_solutions(answer: dict[str, Any], kind: str) -> None:
-    """Each is refused under its own kind of violation, by the right amount."""
-    assert kinds(DATA, answer)[kind] == (6 if kind == "gpus_exceeded" else 1)
-
-
-def test_a_region_without_the_table() -> None:
-    """Region y does not store t; nor are w's clusters there."""
-    assert kinds(DATA, solution("y")).keys() == {"missing_table", "cluster_elsewhere"}
-
-
-@pytest.mark.parametrize(("resource", "limit"), [("cpus", 23), ("memory", 47)])
-def test_other_resources(resource: str, limit: int) -> None:
-    """With three tasks on n#0, one of u, CPUs and memory may be exceeded by one."""
-    data = changed(DATA, f"regions[0].clusters[1].machines[0].{resource}", limit)
-    report = dlsched.verify(data, solution())
-    assert [(v.kind, v.amount) for v in report.violations] == [(f"{resource}_exceeded", 1)]
-
-
-def test_a_victim_needs_a_higher_priority() -> None:
-    """A running workload of priority 1 cannot make room for one of priority 1."""
-    data = changed(DATA, "running[0]", DATA["running"][0] | {"tenant": "a", "within_quota": True})
-    assert kinds(changed(data, "tenants[0].gpu_quota", 20), solution()).keys() == {
-        "unjustified_victim"
-    }
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "where"),
-    [
-        ("lowest_priority", 8, ""),
-        ("regions[0].tables", ["t", "t"], "regions[0].tables[1]"),
-        ("regions[1].clusters[0].machines[0].id", "m", ""),
-        ("regions[0].clusters[0].machines[0].gpu_type", None, ""),
-        ("regions[0].clusters[1].machines[0].gpu_type", "A", ""),
-        ("tenants[0].priority", 4, ""),
-        ("running[0].jobs", [*DATA["running"][0]["jobs"], held({"o#0": 1}, cluster="c3", name="k")],
-         "running[0].jobs[1].cluster"),
-        ("running[0].jobs[0].cluster", "c3", "running[0].jobs[0].on.m#0"),
-        ("running[0].jobs[0].on", {"m#2": 1}, "running[0].jobs[0].on.m#2"),
-        ("running[0].jobs[0].on", {"m#00": 1}, "running[0].jobs[0].on.m#00"),
-        ("running[0].jobs[0].on", {}, ""),
-        ("running[0].jobs[0].on", {"m#0": 2}, "running[0].jobs[0].on.m#0"),
-        ("running[0].jobs[0].memory", 129, "running[0].jobs[0].on.m#0"),
-        ("pending[0].tables", ["t", "t"], "pending[0].tables[1]"),
-        ("pending[0].jobs[1].gpu_type", "A", ""),
-        ("pending[0].jobs[1].gpus", 1, "pending[0].jobs[1].gpu_type"),
-    ],
-)  # fmt: skip
-def test_contradictions(path: str, value: Any, where: str) -> None:
-    """The error names the field that is wrong, or another one that it contradicts."""
-    assert refused_path(changed(DATA, path, value)) == (where or path)
 
 
 def ranked(pending: list[Any], *tenants: Any, **more: Any) -> Instance:

@@ -1,7 +1,5 @@
 """Exact methods of dispatch, what nearly fits; the rules of MAST, other scopes, `reinserted`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 from plain_mast import PlainMast
-from refusals import changed
 
 import dlsched
 from dispatch_instances import held, instance, job, machines, running, tenant, waiting
@@ -134,7 +131,8 @@ def test_one_second_of_youth_in_a_million(method: str) -> None:
 
 def test_too_many_machines_for_arrays() -> None:
     """A billion machines are refused before they fill the memory."""
-    data = changed(one_cluster(0).to_data(), "regions[0].clusters[0].machines[0].count", 10**9)
+    data = one_cluster(0).to_data()
+    data["regions"][0]["clusters"][0]["machines"][0]["count"] = 10**9
     with pytest.raises(dlsched.OptionError, match="10000000 machines"):
         dlsched.solve(data, "mast")
 

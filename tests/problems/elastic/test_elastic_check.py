@@ -1,13 +1,10 @@
 """The definition, with one capacity and two pools: times by hand, violations, bad fields."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from elastic_instances import LOAN, TRAINING, epoch, job
-from refusals import changed, refused_path
 
 import dlsched
 from dlsched.problems.elastic import Instance
@@ -35,7 +32,7 @@ def report_on(instance: Instance, workers: Any) -> dlsched.Report:
     return dlsched.verify(instance, HEAD | {"instance": instance.name, "workers": workers})
 
 
-FAST = Instance.parse(changed(TWO.to_data(), "pools[1].speed", 4), "the test")
+FAST = Instance(**TWO.to_data() | {"pools": [TRAINING, LOAN | {"speed": 4}]})
 FIG6 = dlsched.load("lyra-fig6")
 MIXED = Fraction("2.25") / 2, Fraction("1.25") / 2
 """Two and one workers, and one and one, in training and on loan have half of their speed left."""
@@ -82,81 +79,3 @@ def test_three_servers_on_loan_equal_one() -> None:
     report = report_on(made, {"a": {"loan": 24}})
     assert report.feasible
     assert 0 < -report.objective.reduction < 300 * Fraction("0.0002")
-
-
-@pytest.mark.parametrize(
-    ("workers", "expected"),
-    [
-        ({"r": 3, "p": 3, "z": 1}, [("unknown_job", "workers.z", 1)]),
-        ({"r": 3, "p": 1}, [("below_min", "workers.p", 1)]),
-        ({"r": 5, "p": 0}, [("above_max", "workers.r", 1)]),
-        ({"r": 2, "p": 5}, [("above_max", "workers.p", 2)]),
-        ({"r": 2, "q": 2}, [("above_max", "workers.q", 1), ("over_capacity", "workers", 1)]),
-        ({"p": 3}, [("running_stopped", "workers.r", 2)]),
-        ({"r": 4, "p": 2, "q": 1}, [("over_capacity", "workers", 3)]),
-        # A running job below its least number of workers adds no GPUs to the capacity.
-        ({"r": 1, "p": 3, "q": 1}, [("below_min", "workers.r", 1)]),
-        ({"r": 1, "p": 2, "q": 2}, [("below_min", "workers.r", 1), ("above_max", "workers.q", 1),
-                                    ("over_capacity", "workers", 3)]),
-        # On two pools.
-        (BASE | {"f": {"spare": 2}}, [("unknown_pool", "workers.f.spare", 1)]),
-        (BASE | {"f": 2}, [("no_pool", "workers.f", 1)]),
-        (BASE | {"f": {"loan": 1}}, [("below_min", "workers.f", 1)]),
-        (BASE | {"h": {"training": 2, "loan": 2}}, [("above_max", "workers.h", 1)]),
-        (BASE | {"t": {}}, [("running_stopped", "workers.t", 2)]),
-        ({"t": {"training": 2}}, [("running_stopped", "workers.l", 1)]),
-        (BASE | {"t": {"training": 2, "loan": 1}}, [("wrong_pool", "workers.t.loan", 1)]),
-        (BASE | {"f": {"training": 1, "loan": 2}}, [("mixed_pools", "workers.f", 1)]),
-        (BASE | {"l": {"training": 2}}, [("base_moved", "workers.l.loan", 1)]),
-        (BASE | {"t": {"training": 1, "loan": 1}}, [("wrong_pool", "workers.t.loan", 1),
-                                                    ("base_moved", "workers.t.training", 1)]),
-        (BASE | {"t": {"training": 4}, "f": {"training": 4}},
-         [("over_capacity", "pools.training", 2)]),
-        (BASE | {"l": {"loan": 3}, "f": {"loan": 4}}, [("over_capacity", "pools.loan", 1)]),
-    ],
-)  # fmt: skip
-def test_violations(workers: dict[str, Any], expected: list[tuple[str, str, int]]) -> None:
-    """Every violation has its kind, place and amount, and there is no other."""
-    instance = TWO if {"t", "f", "h", "l"} & set(workers) else THREE
-    found = report_on(instance, workers).violations
-    assert [(v.kind, v.where, v.amount) for v in found] == expected
-
-
-ONE_CAPACITY = {"capacity": 5}
-TWO_POOLS = {"pools": POOLS}
-
-
-@pytest.mark.parametrize(
-    ("fields", "changes", "path"),
-    [
-        (ONE_CAPACITY, {"max_workers": 0}, "jobs[0].max_workers"),
-        (ONE_CAPACITY, {"min_running_time": None}, "jobs[0]"),
-        (ONE_CAPACITY, {"running_times": [3, 2, 1]}, "jobs[0]"),
-        (ONE_CAPACITY, {"min_running_time": None, "running_times": [3, 2]},
-         "jobs[0].running_times"),
-        (ONE_CAPACITY, {"min_running_time": None, "running_times": [3, 2, 2, 2, 2, 2]},
-         "jobs[0].running_times"),
-        (ONE_CAPACITY, {"max_workers": 10**9}, "jobs[0].max_workers"),
-        ({}, {}, "capacity"),
-        (ONE_CAPACITY | TWO_POOLS, {}, "capacity"),
-        (ONE_CAPACITY, {"fungible": True}, "jobs[0].fungible"),
-        (ONE_CAPACITY, {"running": True, "base_pool": "training"}, "jobs[0].base_pool"),
-        (ONE_CAPACITY | {"mixed_efficiency": 0.5}, {}, "mixed_efficiency"),
-        (TWO_POOLS | {"mixed_efficiency": 1.5}, {}, "mixed_efficiency"),
-        # Savings that have no double would end every method and every table.
-        (TWO_POOLS | {"mixed_efficiency": 1e-101}, {}, "mixed_efficiency"),
-        ({"pools": [TRAINING, LOAN | {"speed": 1e-101}]}, {}, "pools[1].speed"),
-        ({"pools": [*POOLS, TRAINING]}, {}, "pools"),
-        ({"pools": [TRAINING, LOAN | {"id": "spare"}]}, {}, "pools[1].id"),
-        ({"pools": [TRAINING, LOAN | {"speed": 0}]}, {}, "pools[1].speed"),
-        (TWO_POOLS, {"base_pool": "loan", "fungible": True}, "jobs[0].base_pool"),
-        (TWO_POOLS, {"base_pool": "loan", "running": True}, "jobs[0].base_pool"),
-        (TWO_POOLS, {"max_workers": 2000, "heterogeneous": True}, "jobs[0].max_workers"),
-    ],
-)  # fmt: skip
-def test_unusable_fields_are_refused(
-    fields: dict[str, Any], changes: dict[str, Any], path: str
-) -> None:
-    """What contradicts itself, or has more choices than a model can hold, is refused by path."""
-    bad = HEAD | {"name": "bad", "jobs": [job("p", 1, 1, 1) | changes]} | fields
-    assert refused_path(bad) == path

@@ -1,7 +1,5 @@
 """The dynamic program, the integer program and brute force; large tables, extremes and limits."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The heuristics for elastic: the jobs that they start, and which job gets the next worker."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any
 

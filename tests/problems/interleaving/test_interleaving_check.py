@@ -1,13 +1,10 @@
 """The definition of interleaving: efficiencies by hand, violations, and unusable fields."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from refusals import refused_path
 
 import dlsched
 from drawing import drawn
@@ -51,37 +48,6 @@ def test_weighing_by_gpus_by_hand() -> None:
     assert tuple(dlsched.verify(weighed, solution()).objective) == (expected,)
 
 
-@pytest.mark.parametrize(
-    ("groups", "kind", "amount"),
-    [
-        ([group("az", 0, 1), C, DE], "unknown_job", 1),
-        ([AB, group("a", 2), DE], "repeated_job", 1),
-        ([group("aa", 0, 1), C, DE], "repeated_job", 1),
-        ([AB, C], "missing_job", 1),
-        ([AB, C, DE, group("")], "empty_group", 1),
-        ([group("abcd", 0, 1, 2, 0), group("e", 0)], "too_large", 1),
-        ([AB, group("cd", 0, 1), group("e", 0)], "mixed_gpus", 1),
-        ([group("ab", 0), C, DE], "offsets_missing", 1),
-        ([AB, group("c", 0, 1), DE], "offsets_surplus", 1),
-        ([group("ab", 0, 3), C, DE], "offset_range", 1),
-        ([group("ab", 0, 7), C, DE], "offset_range", 5),
-        ([group("ab", 1, 1), C, DE], "repeated_offset", 1),
-        ([group(name, 0) for name in "abcde"], "over_budget", 2),
-    ],
-)
-def test_corrupted_groupings_are_rejected(groups: Any, kind: str, amount: int) -> None:
-    """Each corrupted grouping breaks the requirement that was corrupted, by the right amount."""
-    report = dlsched.verify(INSTANCE, solution(*groups))
-    assert (kind, amount) in {(v.kind, v.amount) for v in report.violations}
-
-
-def test_uniform_groups_must_be_full() -> None:
-    """With uniform grouping a group of two of three resources lacks one job."""
-    uniform = cover(JOBS[:3], name="five", grouping="uniform")
-    found = {(v.kind, v.amount) for v in dlsched.verify(uniform, solution(AB, C)).violations}
-    assert found == {("not_uniform", 1), ("not_uniform", 2)}
-
-
 STAGES = st.integers(1, 4).flatmap(
     lambda k: st.lists(
         st.lists(st.integers(0, 9), min_size=k, max_size=k).filter(any), min_size=1, max_size=k
@@ -115,7 +81,7 @@ def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     exact = sum(Fraction(p + 6, 2 * (max(p, 3) + max(2, 1))) for p in primes)
     assert exact.denominator > 2**64
     value = dlsched.verify(cover(jobs, name="five"), solution(*groups)).objective.efficiency
-    assert 0 <= exact - value < Fraction(1, 2**64)
+    assert value == Fraction(exact * 2**64 // 1, 2**64)
 
 
 SMALL: dict[str, Any] = HEAD | {
@@ -130,33 +96,3 @@ def test_groups_have_as_many_jobs_as_resources_at_most() -> None:
     instance = dlsched.load(SMALL)
     assert (instance.jobs[0].gpus, instance.group_limit, instance.weigh_by) == (1, 2, "groups")
     assert dlsched.load(SMALL | UNIFORM | {"max_group_size": 2}).group_limit == 2
-
-
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"resources": ["a"] * 9}, "resources"),
-        ({"max_group_size": 3}, "max_group_size"),
-        ({"grouping": "uniform"}, "gpu_budget"),
-        (UNIFORM | {"max_group_size": 1}, "max_group_size"),
-        ({"jobs": [job("a", [1])]}, "jobs[0].stages"),
-        ({"jobs": [job("a", [0, 0])]}, "jobs[0].stages"),
-    ],
-)
-def test_contradictions_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
-    """What contradicts itself is refused with the field's path."""
-    assert refused_path(SMALL | changes) == path
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"gpu_budget": 0}, "gpu_budget 0, the fullest groups of up to 2 take 1"),
-        (UNIFORM | {"jobs": SMALL["jobs"][:1]},
-         "1 jobs of 1 GPUs do not divide into uniform groups of 2"),
-    ],
-)  # fmt: skip
-def test_infeasible_instances_say_why(changes: dict[str, Any], words: str) -> None:
-    """The reason names the requirement that cannot be met, in the instance's terms."""
-    result = dlsched.solve(SMALL | changes)
-    assert (result.termination, result.reason) == ("infeasible", words)

@@ -1,7 +1,5 @@
 """The model, the exact methods and their bounds: brute force, each other, scales, limits."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

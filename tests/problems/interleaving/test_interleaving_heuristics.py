@@ -1,7 +1,5 @@
 """Muri's rounds, `regroup` and the baselines; the generator's classes and queues."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 from typing import Any

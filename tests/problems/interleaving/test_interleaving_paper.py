@@ -1,7 +1,5 @@
 """Muri's printed numbers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

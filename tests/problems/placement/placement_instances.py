@@ -1,7 +1,5 @@
 """Small instances of placement, also with numbers that are hard for doubles, and all placements."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import product

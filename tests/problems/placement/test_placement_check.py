@@ -1,14 +1,10 @@
 """The definition of placement: costs by hand, violations, and unusable fields."""
 
-from __future__ import annotations
-
 import math
-from fractions import Fraction
 from typing import Any
 
 import pytest
-from placement_instances import instance, job, region, table
-from refusals import refused_path
+from placement_instances import job, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance
@@ -87,67 +83,3 @@ def test_a_spark_job_runs_where_most_tables_are(homes: str, bytes_across: int) -
     spark = job("l", "tuv", kind="spark")
     found = report_on(dict(zip("tuv", homes, strict=True)), jobs=[spark]).details
     assert found["traffic"] == pytest.approx(bytes_across / 20)
-
-
-@pytest.mark.parametrize(
-    ("home", "expected"),
-    [
-        (HOME | {"x": "r"}, {"unknown_table": 1}),
-        (HOME | {"v": "x"}, {"unknown_region": 1}),
-        ({"t": "r", "u": "r"}, {"missing_table": 1}),
-        (HOME | {"u": "s", "v": "s", "t": "s"}, {"storage_exceeded": 10, "quota_exceeded": 6}),
-        (HOME | {"v": "r"}, {"cpu_exceeded": 1}),
-        ({"u": "r", "v": "s"}, {"missing_table": 1, "off_home": 4}),
-        ({}, {"missing_table": 1, "off_home": 4}),
-        ({"t": "s", "u": "r", "v": "s"}, {"storage_exceeded": 4}),
-        ({"t": "x", "u": "x", "v": "x"}, {"off_home": 4}),
-    ],
-)
-def test_corrupted_placements_are_rejected(home: dict[str, str], expected: dict[str, int]) -> None:
-    """Each corruption is reported under its own kind, with its size."""
-    report = report_on(home)
-    assert not report.feasible
-    assert expected.items() <= {v.kind: v.amount for v in report.violations}.items()
-
-
-def test_time_sensitive_jobs_need_their_type() -> None:
-    """In a region without their GPU type they violate (6)."""
-    bare = [REGIONS[0], REGIONS[1] | {"gpu_supply": {}}]
-    report = report_on({"t": "s", "u": "r", "v": "r"}, regions=bare, move_quota=None)
-    assert "off_home" in {v.kind for v in report.violations}
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"regions": [r | {"storage_capacity": 9} for r in REGIONS]}, "the tables have 20 bytes"),
-        ({"regions": [*(r | {"storage_capacity": Fraction(19, 2)} for r in REGIONS),
-                      region("z", 9)]}, "table t has 10 bytes"),
-        ({"at_home_threshold": 9}, "9 GPU hours"),
-    ],
-)  # fmt: skip
-def test_infeasible_instances_say_why(changes: Any, words: str) -> None:
-    """More bytes than all regions store, a table too large for any, too few GPU hours for (6)."""
-    result = dlsched.solve(Instance(**DATA | changes))
-    assert result.status == "infeasible"
-    assert words in result.reason
-
-
-JOB = job("j", "t", 1)
-GOOD = instance([region("r", 5, {"A": 2, "B": 1})], [table("t", 3, "r")], [JOB]).to_data()
-
-
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"priority_weights": {"01": 1}}, "priority_weights.01"),
-        ({"tables": [{"id": "t", "size": 0}]}, "tables[0].size"),
-        ({"tables": [{"id": "t", "size": 1, "home": "x"}]}, "tables[0].home"),
-        ({"jobs": [JOB | {"tables": ["t", "t"]}]}, "jobs[0].tables[1]"),
-        ({"jobs": [JOB | {"cpu_hours": 1}]}, "jobs[0].app"),
-        ({"jobs": [JOB | {"priority": 1001}]}, "jobs[0].priority"),
-    ],
-)
-def test_errors_name_the_field(changes: dict[str, Any], path: str) -> None:
-    """Each flaw that only this problem has is one error with the field's path and a remedy."""
-    assert refused_path(GOOD | changes) == path

@@ -1,7 +1,5 @@
 """The generator of placement, extra replicas and the rules that these follow, pictures."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from random import Random
 from typing import Any

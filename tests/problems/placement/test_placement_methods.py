@@ -1,7 +1,5 @@
 """The exact method, the bounds and the searches: brute force, hostile numbers, limits."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small instances of reclaiming, with workers written as `1:4 2:8f`."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,15 +1,11 @@
 """The definition and the files: objectives by hand, violations, what is refused; the generator."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from reclaiming_instances import hand
-from refusals import changed, refused_path
 
 import dlsched
 from dlsched.problems.reclaiming import Instance
@@ -36,43 +32,10 @@ def test_objectives_by_hand(returned: list[str], preempted: float, collateral: i
     assert report.details == {"gpus_returned": 16, "collateral_fraction": collateral / 16}
 
 
-@pytest.mark.parametrize(
-    ("returned", "expected"),
-    [
-        (["s1", "x"], [("unknown_server", "returned[1]", 1), ("too_few_servers", "returned", 1)]),
-        (["s1", "s2", "s1"], [("repeated_server", "returned[2]", 1)]),
-        ([], [("too_few_servers", "returned", 2)]),
-        (["s1", "s2", "s3"], [("too_many_servers", "returned", 1)]),
-        (["s1", "s2", "S3"], [("unknown_server", "returned[2]", 1)]),
-    ],
-)
-def test_corrupted_solutions_are_rejected(
-    returned: list[str], expected: list[tuple[str, str, int]]
-) -> None:
-    """Every violation has its kind, its place, and how many servers are wrong."""
-    report = dlsched.verify(INSTANCE, HEAD | {"returned": returned})
-    assert [(v.kind, v.where, v.amount) for v in report.violations] == expected
-    assert not report
-
-
 def test_weights_are_the_decimals_of_the_file() -> None:
     """0.1 is a tenth, not the double near it; without a weight it is 1."""
     made = dlsched.load(hand(1, {"a": "", "b": ""}, a=0.1))
     assert [job.weight for job in made.jobs] == [Fraction(1, 10), 1]
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("demand", -1),
-        ("servers[0].gpus", 0),
-        ("jobs[0].weight", -1),
-        ("jobs[0].workers[0].gpus", 9),
-    ],
-)
-def test_unusable_instances_are_refused(path: str, value: Any) -> None:
-    """Each flaw is reported at its path; a server cannot hold more GPUs than it has."""
-    assert refused_path(changed(INSTANCE, path, value)) == path
 
 
 Held = list[Counter[str]]

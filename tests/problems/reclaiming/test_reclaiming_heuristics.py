@@ -1,7 +1,5 @@
 """The optimum by hand; the servers that heuristics return first, and why (Lyra, section 4)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any

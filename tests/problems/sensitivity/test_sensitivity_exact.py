@@ -1,7 +1,5 @@
 """The exact methods, the bounds and `price_round`: proofs, solvers, steps by hand."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

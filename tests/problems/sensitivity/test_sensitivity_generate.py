@@ -1,7 +1,5 @@
 """Instances, drawn, of profiles and of a trace; optimistic profiling: what is measured, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched import OptionError
+from dlsched.problems import sensitivity
 from dlsched.problems.sensitivity import (
     SensitivityMatrix,
     best_case,
@@ -23,6 +22,7 @@ from dlsched.problems.sensitivity import (
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.records import read_trace, snapshot
 from drawing import draws
+from refused_calls import assert_refused, reports
 
 
 @pytest.mark.parametrize(
@@ -196,36 +196,15 @@ def never(cpus: int) -> float:
 
 
 TWO_GPUS = profile_cpus(saturating(60, 5), CPUS, 2)
-UNUSABLE: list[tuple[Any, tuple[Any, ...], str]] = [
-    *((profile_cpus, (lambda _, s=s: s, CPUS, 1), "measurement at 24 CPUs: is")
-      for s in (0, -1, float("nan"), float("inf"), None, "9", True)),
-    (profile_cpus, (never, 24, 0), "gpus=0"),
-    (profile_cpus, (never, 2.5, 1), "cpus_max=2.5"),
-    (profile_cpus, (never, 24, 30), "less than one CPU for each of 30 GPUs"),
-    (profile_cpus, (never, 24, 1, -0.1), "threshold=-0.1"),
-    (profile_cpus, (never, 24, 1, "10%"), "threshold='10%'"),
-    (profile_cpus, (never, 24, 1, 0.1, "linear"), "rule='linear'"),
-    (TWO_GPUS.seconds, (1,), "use 2 to 24"),
-    *((fill_memory, (TWO_GPUS, *numbers), "_.* must be")
-      for numbers in (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0),
-                      ([-1], 1, 1, 1), (["1"], 1, 1, 1), ([1], "1", 1, 1), ([1], 1, 1, None))),
-    (fill_memory, ({24: 1.0}, [1], 1, 1, {12: 3}), "no bandwidth for 24 CPUs"),
-    (best_case, (fill_memory(TWO_GPUS, [10], 10, 100, 10), "1"), "tolerance='1'"),
-    (best_case, (fill_memory(TWO_GPUS, [10], 10, 100, 10), -1), "tolerance=-1"),
-    (error_bound, ({"a": 1.0},), "no number of CPUs"),
-    (error_bound, ([1.0],), "is list, no times"),
-    (error_bound, ({},), "has no measurement"),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "given_", "said"), UNUSABLE)
-def test_what_cannot_be_used_is_named(function: Any, given_: tuple[Any, ...], said: str) -> None:
+REFUSED = reports(Path(__file__).with_name("refused.txt"))
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_cannot_be_used_is_named(call: str) -> None:
     """Measurements that are none, and options, sizes, bandwidths and points out of range."""
-    error = OptionError
-    if "measurement" in said or function is error_bound:
-        error = dlsched.InstanceError
-    with pytest.raises(error, match=said):
-        function(*given_)
+    assert_refused(call, REFUSED[call], sensitivity, globals())
 
 
 def test_frames_of_profiles() -> None:

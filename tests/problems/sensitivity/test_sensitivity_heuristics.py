@@ -1,7 +1,5 @@
 """TUNE, GREEDY and the baselines: their steps by hand, and their properties."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -52,10 +50,12 @@ def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
 
 
 def test_best_case_is_capped_at_one_server() -> None:
-    """Section 6: two GPUs of one server get 3 CPUs each of its 6, and not 4; three GPUs may."""
-    profiles = {f"p{g}": profile(g, [2, 3, 4], [1], [[1], [2], [3]]) for g in (2, 4)}
-    made = made_of((2, 3, 6, 3), profiles, ["p2", "p4"])
-    assert [made.best_cases[name].cpus for name in ("p2", "p4")] == [3, 4]
+    """Section 6: of 6 CPUs two GPUs get 3 each, and all three 2; more, on two servers, get 4."""
+    profiles = {f"p{g}": profile(g, [2, 3, 4], [1], [[1], [2], [3]]) for g in (2, 3, 4)}
+    profiles["equal"] = profile(1, [2, 4], [1, 2], [[1, 1], [1, 1]])  # the least of equals
+    made = made_of((2, 3, 6, 3), profiles, list(profiles))
+    best = [made.best_cases[name][:2] for name in profiles]
+    assert best == [(3, 1), (2, 1), (4, 1), (2, 1)]
 
 
 def test_a_demand_below_the_share_stays() -> None:

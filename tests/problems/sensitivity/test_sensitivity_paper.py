@@ -1,7 +1,5 @@
 """Synergy's example, and one of two servers worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -3,8 +3,6 @@
 Written from the paper's definition; it shares nothing with the library but the instance.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The model, the exact methods and bounds by prices: brute force, units, rows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hadar and its repairs, theorems 2 and 3, HadarE, insertion, and the baselines."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import log
 from typing import Any

@@ -1,7 +1,5 @@
 """Hadar's example of section II-A and its Figure 1; generated and measured instances."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
 from pathlib import Path

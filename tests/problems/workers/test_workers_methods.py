@@ -1,7 +1,5 @@
 """The optimum by hand; best-fit decreasing step by step (Lyra, sections 5.3 and 6); first fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Small instances of workers: what a test does not say of a server or job has one value in all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.problems.workers import Instance

@@ -44,8 +44,8 @@ def figures(record: Record) -> dict[str, Any]:
         values = sorted(times.values())
         result[f"mean_{name}"] = sum(values) * unit / n
         result[f"median_{name}"] = median(values) * unit
-        result[f"p95_{name}"] = values[min(n - 1, 95 * n // 100)] * unit
-        result[f"p99_{name}"] = values[min(n - 1, 99 * n // 100)] * unit
+        result[f"p95_{name}"] = values[95 * n // 100] * unit
+        result[f"p99_{name}"] = values[99 * n // 100] * unit
     last = max(ends.values())
     gpus = sum(server.gpus for server in record.cluster.servers)
     result["makespan"] = last * unit

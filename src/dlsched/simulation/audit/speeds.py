@@ -122,7 +122,7 @@ class _Speeds:
 
 
 def speed(
-    job: Job, types: Mapping[str | None, int], partners: Partners, mixed: bool = False
+    job: Job, types: Mapping[str | None, int], partners: Partners, mixed: bool
 ) -> Fraction | None:
     """Return the work that a job does per second; None if it cannot run like that.
 

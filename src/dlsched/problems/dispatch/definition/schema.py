@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,6 +29,8 @@ from dlsched.schema import (
     derived,
 )
 
+_PerCpu = Annotated[PositiveAmount, Field(json_schema_extra={"default": 0.01})]
+
 
 class Instance(schema.Instance):
     """Machines of all regions, tenants, running and pending workloads."""
@@ -38,7 +40,7 @@ class Instance(schema.Instance):
     """Whether only the first workload of the ranking may start, or any set."""
     lowest_priority: PositiveCount
     """Number of the lowest priority, that of workloads over quota."""
-    cpu_weight: PositiveAmount = Fraction("0.01")
+    cpu_weight: _PerCpu = Fraction("0.01")
     """What a CPU of a CPU job adds to a workload's size. Unit: GPUs / CPU."""
     credit: Credit = Credit()
     """Constants of the ranking's credit."""

@@ -173,6 +173,6 @@ def explain(instance: Instance) -> str:
             return f"job {job.id} has {job.workers} workers, and too few GPUs have a rate for it"
         if fastest * slots_left < job.iterations:
             need = -(-Fraction(job.iterations) // Fraction(fastest))
-            slots = str(need) if need < 10**9 else "over 1e9"
+            slots = str(need) if need <= 10**9 else "over 1e9"
             return f"job {job.id} needs {slots} slots at its fastest, {slots_left} are left"
     return ""
