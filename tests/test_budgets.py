@@ -69,7 +69,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 100664),
     Budget("files of src", (), 640, 754),
-    Budget("lines of tests", (), 30000),
+    Budget("lines of tests", (), 30000, 31600),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
