@@ -101,7 +101,7 @@ def meant(text: ast.expr, name: str) -> list[str]:
 
 
 @cache
-def graph() -> nx.DiGraph[str]:
+def graph() -> "nx.DiGraph[str]":
     """Return the graph of imports between modules of dlsched."""
     edges = [(name, target) for name in MODULES for target in imports(name) if target != name]
     found: nx.DiGraph[str] = nx.DiGraph(edges)
@@ -115,7 +115,7 @@ def package_of(module: str) -> str:
 
 
 @cache
-def packages() -> nx.DiGraph[str]:
+def packages() -> "nx.DiGraph[str]":
     """Return the graph of imports between packages, and modules of the root."""
     edges = [(package_of(a), package_of(b)) for a, b in graph().edges]
     found: nx.DiGraph[str] = nx.DiGraph([(a, b) for a, b in edges if a != b])
