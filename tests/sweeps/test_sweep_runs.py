@@ -34,7 +34,8 @@ def test_run_leaves_results(finished: Path) -> None:
             assert kept["status"] == "error" and kept["objective"] is None
             continue
         Path("solution.json").write_bytes(content)
-        source = kept["source"]  # a name, a file, or the call of a generator
+        # A name, a file, or the call of a generator and its version.
+        source = kept["source"].partition(", generator version ")[0]
         known = {"dlsched": dlsched}
         instance = eval(source, known) if "(" in source else dlsched.load(source)
         assert (kept["instance_sha256"], kept["instance"]) == (instance.sha256, instance.name)
