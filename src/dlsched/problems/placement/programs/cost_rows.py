@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -43,15 +43,23 @@ def traffic_cost(m: Any, shares: Shares) -> Any:
 
     weight = Fraction(shares.instance.weights.traffic)
     terms: list[Any] = [below(weight)] if shares.instance.jobs else []
+    for share, local in reads(m, shares):
+        part = above(weight * share)
+        terms += [-part * variable for variable in local]
+    return pyo.quicksum(terms)
+
+
+def reads(m: Any, shares: Shares) -> Iterator[tuple[Fraction, list[Any]]]:
+    """Yield shares of all bytes read, with variables: one is 1 if they are read where the job is.
+
+    All others are then 0, and the shares are 1 in total.
+    """
     for g, row in enumerate(shares.read):
         if shares.groups[g].together:
-            part = above(weight * sum(row.values()))
-            terms += [-part * m.y[g, r] for r in shares.regions]
+            yield sum(row.values(), Fraction(0)), [m.y[g, r] for r in shares.regions]
         else:
             for t, share in row.items():
-                part = above(weight * share)
-                terms += [-part * m.near[g, shares.tables[t], r] for r in shares.regions]
-    return pyo.quicksum(terms)
+                yield share, [m.near[g, shares.tables[t], r] for r in shares.regions]
 
 
 def gpu_cost(

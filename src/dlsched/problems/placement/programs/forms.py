@@ -5,7 +5,9 @@ It has no rows for what indivisible tables and jobs leave at least, since a sear
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +15,7 @@ from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.programs.attainable_demands import Gaps, attainable
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.cost_rows import reads
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form
@@ -40,7 +43,8 @@ def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         tangent; ``steps``: region, type, and shares of the type's demand from which the sigmoid has
         a step.
     """
-    return _form(compile_model(_built(instance, parameters)))
+    built = _built(instance, parameters)
+    return _form(instance, built, compile_model(built))
 
 
 def named_estimate(
@@ -54,7 +58,7 @@ def named_estimate(
     model.complete(built, instance)
     compiled = compile_model(built)
     columns = model.columns_by_name(compiled)
-    return _form(compiled), {name: columns[name] for name in model.NAMEABLE}
+    return _form(instance, built, compiled), {name: columns[name] for name in model.NAMEABLE}
 
 
 FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": estimate}
@@ -62,8 +66,24 @@ NAMED_FORMS = {"estimate": named_estimate}
 """The forms for proofs of variants, with the columns of the variables that these may name."""
 
 
-def _form(compiled: StandardForm) -> Form:
-    return form_of("estimate", compiled, _BITS)
+def _form(instance: Instance, built: Any, compiled: StandardForm) -> Form:
+    """Return the form of the model, in which what is read elsewhere costs no less than 0.
+
+    The model has a constant, less what is read locally. Were these rounded apart from each other,
+    they would leave a negative cost of a placement without traffic. So each share is rounded down,
+    and the constant is the sum of these.
+    """
+    form = form_of("estimate", compiled, _BITS)
+    [goal] = form.goals
+    columns = {id(variable): j for j, variable in enumerate(compiled.variables)}
+    weight = Fraction(instance.weights.traffic) / goal.unit
+    costs, constant = dict(goal.costs), 0
+    for share, local in reads(built, Shares(instance)):
+        part = math.floor(weight * share)
+        constant += part
+        costs |= {columns[id(variable)]: -part for variable in local}
+    nonzero = {j: cost for j, cost in costs.items() if cost}
+    return replace(form, goals=[replace(goal, costs=nonzero, offset=constant)])
 
 
 def _built(instance: Instance, parameters: Mapping[str, Any]) -> Any:
