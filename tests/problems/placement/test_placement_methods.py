@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from placement_instances import instance, region, table
+from placement_instances import instance, job, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance
@@ -99,3 +99,21 @@ def test_climbing_never_worsens(made: Instance) -> None:
     for found in (last, annealed):
         assert found is None or not found.better_than(optimum)
     assert last is None or not last.better_than(annealed)
+
+
+@pytest.mark.parametrize("regions", [1, 2])
+@pytest.mark.parametrize("kind", ["spark", "ml"])
+def test_a_cost_of_0_is_proved(kind: str, regions: int) -> None:
+    """Shares of the 17 that are read, none of them a double, leave no traffic below 0."""
+    made = instance(
+        [region(f"r{i}", 16, gpus=i) for i in range(regions)],
+        [table("t0", 3), table("t1", 5), table("t2", 4)],
+        [job("j0", ["t0", "t1"], 4, kind), job("j1", ["t1", "t2"], kind=kind)],
+        version="v1",
+        weights={"gpu": 0, "storage": 0},
+    )
+    for variant in (None, dlsched.Variant("placement", "fixed", fix={"x[t1,r0]": 1})):
+        proof = dlsched.prove(made, dlsched.solve(made, variant=variant).solution, variant=variant)
+        assert [
+            level.value for level in dlsched.check_proof(made, proof, variant=variant).levels
+        ] == [0]
