@@ -114,6 +114,5 @@ def test_a_cost_of_0_is_proved(kind: str, regions: int) -> None:
     )
     for variant in (None, dlsched.Variant("placement", "fixed", fix={"x[t1,r0]": 1})):
         proof = dlsched.prove(made, dlsched.solve(made, variant=variant).solution, variant=variant)
-        assert [
-            level.value for level in dlsched.check_proof(made, proof, variant=variant).levels
-        ] == [0]
+        checked = dlsched.check_proof(made, proof, variant=variant)
+        assert [level.value for level in checked.levels] == [0]

@@ -116,10 +116,7 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
     value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
     if value >= _LEAST_SUM:
         return value
-    exact = Fraction(0)
-    for term in terms:
-        exact += term.weight * term.difference**2 * Fraction(term.factor)
-    return exact
+    return sum((t.weight * t.difference**2 * Fraction(t.factor) for t in terms), Fraction(0))
 
 
 def _factor(instance: Instance, over: Fraction) -> float:

@@ -16,10 +16,8 @@ def brute_force(instance: Instance) -> Objective | None:
     """
     best: Objective | None = None
     names = [table.id for table in instance.tables]
-    regions = [region.id for region in instance.regions]
-    for homes in product(regions, repeat=len(names)):
-        home = dict(zip(names, homes, strict=True))
-        report = check(instance, Solution(home=home))
+    for homes in product([region.id for region in instance.regions], repeat=len(names)):
+        report = check(instance, Solution(home=dict(zip(names, homes, strict=True))))
         objective = report.objective if report.feasible else None
         if objective is not None and (best is None or objective.better_than(best)):
             best = objective

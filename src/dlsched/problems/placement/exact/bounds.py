@@ -123,11 +123,9 @@ def relaxation_tree(
 
 def _relaxed(refinement: Refinement) -> Claim:
     """Return the bound of a relaxation that was solved, or of whole tables and jobs."""
-    value = refinement.indivisible
-    how = "whole tables and jobs"
+    value, how = refinement.indivisible, "whole tables and jobs"
     if refinement.dual is not None and refinement.dual > value:
-        value = refinement.dual
-        how = "duals of the relaxation"
+        value, how = refinement.dual, "duals of the relaxation"
     missing = refinement.dual is None
     message = f"no certificate from the relaxation: {refinement.no_dual}" if missing else ""
     return _claim(value, how, message)

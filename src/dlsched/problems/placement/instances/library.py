@@ -49,11 +49,7 @@ ENTRIES = (
             1,
             {"tables": tables, "regions": regions, "jobs": jobs},
             methods=(
-                "annealing",
-                "indivisible_bound",
-                "home_tree",
-                "relaxation",
-                "relaxation_tree",
+                *("annealing", "indivisible_bound", "home_tree", "relaxation", "relaxation_tree"),
             ),
         )
         for tables, regions, jobs in ((200, 6, 600), (1000, 10, 3000))

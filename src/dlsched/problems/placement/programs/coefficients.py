@@ -50,9 +50,7 @@ class Shares:
     def read(self) -> list[dict[int, Fraction]]:
         """By group and table: the share in all bytes read."""
         size = [Fraction(table.size) for table in self.instance.tables]
-        total = Fraction(0)
-        for group in self.groups:
-            total += sum(size[t] for t in group.tables) * len(group.jobs)
+        total = sum(size[t] * len(group.jobs) for group in self.groups for t in group.tables)
         return [
             {t: size[t] * len(group.jobs) / total for t in group.tables} for group in self.groups
         ]
@@ -104,11 +102,9 @@ class Shares:
     def hours_at_home(self, g: int, r: int) -> Number:
         """Return a group's GPU hours that count for (6) if it runs in a region."""
         supply = self.instance.regions[r].gpu_supply
-        total: Number = 0
-        for job in [self.instance.jobs[j] for j in self.groups[g].jobs]:
-            if job.time_sensitive:
-                total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
-        return total
+        jobs = [self.instance.jobs[j] for j in self.groups[g].jobs]
+        wanted = [job.gpu_hours.items() for job in jobs if job.time_sensitive]
+        return sum(hours for of_job in wanted for kind, hours in of_job if supply.get(kind))
 
     @cached_property
     def supply(self) -> list[list[Fraction]]:

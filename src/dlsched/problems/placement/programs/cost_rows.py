@@ -50,10 +50,7 @@ def traffic_cost(m: Any, shares: Shares) -> Any:
 
 
 def reads(m: Any, shares: Shares) -> Iterator[tuple[Fraction, list[Any]]]:
-    """Yield shares of all bytes read, with variables: one is 1 if they are read where the job is.
-
-    All others are then 0, and the shares are 1 in total.
-    """
+    """Yield shares of all bytes, with the variables of which one is 1 if they are read locally."""
     for g, row in enumerate(shares.read):
         if shares.groups[g].together:
             yield sum(row.values(), Fraction(0)), [m.y[g, r] for r in shares.regions]
@@ -215,8 +212,7 @@ def _largest_square(share: Fraction) -> float:
 
 def _tangents(points: Iterable[float]) -> list[tuple[Fraction, Fraction]]:
     """Return tangents as chords whose ends are equal."""
-    exact = map(Fraction, points)
-    return [(point, point) for point in exact]
+    return [(point, point) for point in map(Fraction, points)]
 
 
 def _chords(

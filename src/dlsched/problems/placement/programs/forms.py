@@ -67,23 +67,19 @@ NAMED_FORMS = {"estimate": named_estimate}
 
 
 def _form(instance: Instance, built: Any, compiled: StandardForm) -> Form:
-    """Return the form of the model, in which what is read elsewhere costs no less than 0.
+    """Return the form of the model, in which no placement has traffic below 0.
 
-    The model has a constant, less what is read locally. Were these rounded apart from each other,
-    they would leave a negative cost of a placement without traffic. So each share is rounded down,
-    and the constant is the sum of these.
+    The model has a constant less what is read locally. Rounded apart from each other they may be
+    below 0 in total; so shares are rounded down, and the constant is their sum.
     """
     form = form_of("estimate", compiled, _BITS)
     [goal] = form.goals
     columns = {id(variable): j for j, variable in enumerate(compiled.variables)}
     weight = Fraction(instance.weights.traffic) / goal.unit
-    costs, constant = dict(goal.costs), 0
-    for share, local in reads(built, Shares(instance)):
-        part = math.floor(weight * share)
-        constant += part
-        costs |= {columns[id(variable)]: -part for variable in local}
-    nonzero = {j: cost for j, cost in costs.items() if cost}
-    return replace(form, goals=[replace(goal, costs=nonzero, offset=constant)])
+    parts = [(math.floor(weight * share), local) for share, local in reads(built, Shares(instance))]
+    costs = {columns[id(variable)]: -part for part, local in parts for variable in local}
+    constant = sum(part for part, _ in parts)
+    return replace(form, goals=[replace(goal, costs={**goal.costs, **costs}, offset=constant)])
 
 
 def _built(instance: Instance, parameters: Mapping[str, Any]) -> Any:
@@ -102,17 +98,12 @@ def _built(instance: Instance, parameters: Mapping[str, Any]) -> Any:
             key = (r, k, p)
             if (k, p) in demands:
                 points.gaps[key] = Gaps(demands[k, p], float(supply[k]))
-            points.shares[key] = _less(squares.get(key, []), supply[k])
+            points.shares[key] = [float(point - supply[k]) for point in squares.get(key, [])]
         for k in range(len(instance.kinds)):
-            points.steps[r, k] = _less(steps.get((r, k), []) if second else [], Fraction(0))
+            points.steps[r, k] = list(map(float, steps.get((r, k), []))) if second else []
         if second and instance.total_size and instance.total_capacity:
-            points.bytes[r] = _less(stored.get((r,), []), shares.capacity[r])
+            points.bytes[r] = [float(point - shares.capacity[r]) for point in stored.get((r,), [])]
     return model.build(instance, points)
-
-
-def _less(points: list[Fraction], share: Fraction) -> list[float]:
-    """Return points less a share."""
-    return [float(point - share) for point in points]
 
 
 def _points(rows: Any, positions: int) -> Points:
