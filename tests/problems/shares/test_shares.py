@@ -12,6 +12,7 @@ from all_pairs import AllPairs, optimum
 import dlsched
 from dlsched import InstanceError
 from dlsched.problems.shares import Instance, from_rates, read_rates
+from dlsched.testing import oracles
 
 HEAD = {"dlsched": 1, "problem": "shares"}
 INSTANCE: dict[str, Any] = HEAD | {
@@ -63,6 +64,15 @@ def test_values_by_hand(objective: str, value: Fraction) -> None:
     assert report.feasible
     assert report.objective == (value,)
     assert report.details == {"x": 2.5, "y": 4.5, "z": 1.0}
+
+
+def test_brute_force_has_two_models_beside_each_other() -> None:
+    """On one GPU both make 3 + 2 iterations a second together, and 4 at most alone."""
+    jobs = [{"id": "x", "model": "m"}, {"id": "z", "model": "o"}]
+    instance = dlsched.load(
+        INSTANCE | {"gpus": {"A": 1, "B": 0}, "objective": "total", "jobs": jobs}
+    )
+    assert oracles.shares(instance) == dlsched.solve(instance).objective == (5,)
 
 
 def test_no_shares_are_worth_nothing() -> None:
