@@ -67,11 +67,11 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 100664),
-    Budget("files of src", (), 640, 754),
-    Budget("lines of tests", (), 30000, 31600),
+    Budget("lines of src", (), 90600, 100490),
+    Budget("files of src", (), 640, 747),
+    Budget("lines of tests", (), 30000, 31594),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12645),
+    Budget("lines of benchmarks", (), 5000, 12635),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
     Budget("lines of scripts in docs", (), 700, 1645),
     Budget("words of prose", (), 35000, 55029),

@@ -33,7 +33,6 @@ _FOLDER_OF = {
     **{"forms": "programs", "draw": "pictures"},
 }
 """The folder of each module that dlsched looks for by name."""
-_BEFORE = {"allow": "definition", "allowed": "exact", "whole_model": "programs"}  # of `variant`
 _METHODS = ("exact", "heuristics", "bounds")
 
 
@@ -45,10 +44,9 @@ def module_name(package: str, name: str) -> str | None:
 def places(package: str, name: str) -> list[str]:
     """Return a package's modules of this name, in it or in folders: one, if it is as it should."""
     possible = [f"{package}.{name}"]
-    for folder in filter(None, (_FOLDER_OF.get(name), _BEFORE.get(name))):
-        spec = importlib.util.find_spec(f"{package}.{folder}")
-        if spec and spec.submodule_search_locations:  # it is no module of that name, as exact.py
-            possible.append(f"{package}.{folder}.{name}")
+    spec = name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}")
+    if spec and spec.submodule_search_locations:  # it is no module of that name, as exact.py
+        possible.append(expected(package, name))
     return [place for place in possible if importlib.util.find_spec(place)]
 
 
