@@ -31,8 +31,6 @@ def figures(record: Record) -> dict[str, Any]:
     """Return metrics by the names of `simulation.measures.metrics.summary`; times in seconds."""
     unit = Fraction(1, TICKS)
     ends: dict[int, Any] = {job: time for _, job, time in record.completions}
-    if not ends:
-        return {"jobs": len(record.jobs), "completed": 0}
     had: Counter[int] = Counter()
     for stretch in record.stretches:
         had[stretch.job] += stretch.end - stretch.start
