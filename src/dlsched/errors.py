@@ -41,7 +41,7 @@ def spelled(value: object) -> str:
     """
     try:
         text = repr(value)
-    except Exception:
+    except Exception:  # a user's own class may do anything in its repr
         return f"a value of type {type(value).__name__} that cannot be shown"
     return plain(text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "...")
 

@@ -78,7 +78,7 @@ class Incumbent(Generic[S, V]):
         Parameters
         ----------
         first
-            Solutions of the search's own heuristics, called where the run knows of none that fits.
+            Solutions of the search's own heuristics, called where there is no incumbent yet.
         own
             Turns a solution into the form that the search uses.
         """

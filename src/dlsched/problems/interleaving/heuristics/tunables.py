@@ -23,7 +23,7 @@ class MatchingTunables:
     seconds_an_edge: float = 4e-5
     """Of a matching with many edges."""
     alike: int = 4
-    """With so many groups of a type on average, matching types is faster than matching groups."""
+    """Mean groups of a type from which on matching types is faster than matching groups."""
     share: float = 0.1
     """Of the time that is left, for a matching that a search only begins from."""
 

@@ -17,7 +17,7 @@ class Tunables:
     """
 
     rounds: int = 200
-    """The search ends after so many rounds of neighbourhood search without progress."""
+    """Rounds of neighbourhood search without progress after which the search ends."""
     swapped_groups: int = 400
     """With more first groups no local search improves them: it tries every pair."""
     swap_passes: int = 20
@@ -25,7 +25,7 @@ class Tunables:
     relaxation_share: float = 0.6
     """Largest share of the time limit for the relaxation."""
     many_profiles: int = 150
-    """From so many profiles of one class on the relaxation is that of `large_relaxation`."""
+    """Profiles of one class from which on the relaxation is that of `large_relaxation`."""
     quota: int = 5
     """Groups with the same first profile that one round of pricing returns."""
     capacity: int = 200_000

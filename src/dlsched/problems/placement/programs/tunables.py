@@ -42,8 +42,8 @@ class Tunables:
     tangent_rounds, spreading_rounds
         Solutions of the relaxation at most.
     least_increase, look_back
-        A round of tangents, or so many of spreading rows, that raise an exact optimum by less,
-        relatively, are the last.
+        Relative increase of an exact optimum. A round of tangents that gains less is the last, as
+        are `look_back` rounds of spreading rows.
     spreading_part, rounds_part
         Of what is left of a limit, for spreading rows; and of this, before the last solution.
     rough, accuracies, last_accuracy
@@ -54,8 +54,8 @@ class Tunables:
     few_rows
         Of the most rows of a round.
     idle_rounds, small_dual
-        A spreading row is left out whose dual is small, a part of the objective, in so many rounds;
-        the rows have coefficients of up to a thousand.
+        A spreading row is left out after `idle_rounds` rounds in which its dual is below
+        `small_dual`, a part of the objective; rows have coefficients of up to a thousand.
     light_groups
         Part of all bytes read that light groups read at most together.
     least_reach

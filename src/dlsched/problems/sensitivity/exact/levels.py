@@ -167,7 +167,7 @@ class _Split:
         return int(self.search.value[1])
 
     def cutoffs(self, most: int) -> list[Cutoff]:
-        """Return what solutions with at most so many split jobs can use."""
+        """Return what solutions with at most this number of split jobs can use."""
         return [self.lagrangian.split_cutoff(most), self.held]
 
     def prove(self) -> bool:
