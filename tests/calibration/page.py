@@ -1,7 +1,7 @@
 """Writes docs/calibration.md: what papers print of their workloads, and what generators draw.
 
-``python tests/calibration/page.py`` measures all but the rows in `SLOW` lists, which keep what the
-page says; ``--slow`` measures these as well, in about ten minutes.
+``python tests/calibration/page.py`` measures all but the rows of `SLOW` lists that the page has,
+which stay as they are; ``--slow`` measures these as well, in about ten minutes.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def page(before: str, slow: bool | None = False) -> str:
         lines = [title(name), "", "| " + " | ".join(COLUMNS) + " |", "|---|---|---|---|---|"]
         for marginal in [*quick, *long]:
             late = marginal in long
-            cells = row(marginal, "", late)
-            if slow or (slow is not None and not late):
-                obtained = number(marginal.obtained())
+            known = old.get((title(name).split(",")[0], row(marginal, "", late)[0]))
+            if slow is None or (late and known and not slow):
+                obtained = known or "not measured"
             else:
-                obtained = old.get((title(name).split(",")[0], cells[0]), "not measured")
+                obtained = number(marginal.obtained())
             lines.append("| " + " | ".join(row(marginal, obtained, late)) + " |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

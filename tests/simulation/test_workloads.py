@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dlsched import InstanceError, simulation
-from dlsched.simulation import Workload
+from dlsched import InstanceError, OptionError, UnknownName, simulation
+from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators
 from dlsched.simulation.workload.generators import (
     hadar_cluster,
@@ -18,6 +18,7 @@ from dlsched.simulation.workload.generators import (
     lyra_workload,
     mast_cluster,
     mast_workload,
+    muri_workload,
     synergy_workload,
 )
 from refused_calls import assert_refused, reports
@@ -79,6 +80,21 @@ def test_masts_workloads_have_the_papers_percentiles() -> None:
         len(mast_workload(cluster, 8, preset=name).jobs) for name in ("paper-low", "paper")
     )
     assert few < many == len(mast_workload(cluster, 8).jobs)
+
+
+def test_muris_workload_goes_through_its_policy() -> None:
+    """Stages suit Muri's policy, jobs of a trace can be submitted at once, bad loads are named."""
+    workload = muri_workload(40, together=True, seed=1)
+    assert {job.submit for job in workload.jobs} == {0}
+    assert {len(job.stages) for job in workload.jobs} == {4}
+    spread = muri_workload(40, preset="paper-low", seed=1)
+    assert [job.work for job in spread.jobs] == [job.work for job in workload.jobs]
+    assert simulate(spread, Cluster.uniform(8), "muri_s").summary["completed"] == 40
+    for options in ({"jobs": 1}, {"load": 0}, {"seed": -1}):
+        with pytest.raises(OptionError):
+            muri_workload(**{"jobs": 40, **options})
+    with pytest.raises(UnknownName, match="paper-high"):
+        muri_workload(preset="papers")
 
 
 def test_hadars_workload_is_that_of_its_section_iv() -> None:

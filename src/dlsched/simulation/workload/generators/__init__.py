@@ -3,6 +3,7 @@
 from dlsched.simulation.workload.generators.hadar import hadar_cluster, hadar_workload
 from dlsched.simulation.workload.generators.lyra import inference_load, lyra_cluster, lyra_workload
 from dlsched.simulation.workload.generators.mast import mast_cluster, mast_workload
+from dlsched.simulation.workload.generators.muri import muri_workload
 from dlsched.simulation.workload.generators.synergy import synergy_workload
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "lyra_workload",
     "mast_cluster",
     "mast_workload",
+    "muri_workload",
     "synergy_workload",
 ]

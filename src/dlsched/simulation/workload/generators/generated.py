@@ -12,6 +12,7 @@ from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.generators.hadar import hadar_cluster, hadar_workload
 from dlsched.simulation.workload.generators.lyra import lyra_cluster, lyra_workload
 from dlsched.simulation.workload.generators.mast import mast_cluster, mast_workload
+from dlsched.simulation.workload.generators.muri import muri_workload
 from dlsched.simulation.workload.generators.synergy import synergy_workload
 from dlsched.simulation.workload.workload import Workload
 
@@ -50,6 +51,7 @@ GENERATORS: Final[Mapping[str, Generator]] = {
     "hadar": Generator(hadar_workload, hadar_cluster, "machines"),
     "lyra": Generator(lyra_workload, lyra_cluster, "training"),
     "mast": Generator(mast_workload, mast_cluster, "machines"),
+    "muri": Generator(muri_workload, Cluster.uniform, "servers"),
     "synergy": Generator(synergy_workload, Cluster.uniform, "servers"),
 }
 
