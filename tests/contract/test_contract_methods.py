@@ -30,6 +30,10 @@ from dlsched.registry import Kind, problem
 from dlsched.results.objective import relative_gap
 
 
+LATE = 60
+"""The clock is read so often, at most, after a limit has struck."""
+
+
 @each_method()
 def test_options_have_the_defaults_that_are_listed(name: str, method: str) -> None:
     """What `list_methods` says, given, changes nothing; an option that it lacks is refused."""
@@ -111,6 +115,51 @@ def test_exact_has_an_answer_at_once(name: str, count: int) -> None:
         found = [solved(instance, method, time_limit=1e-9) for method in firsts]
         if any(r is not None and r.solution is not None for r in found):
             assert result.solution is not None, result.reason
+
+
+class Ticks:
+    """A clock that goes on by a second whenever it is read: work is counted, not time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        monkeypatch.setattr("dlsched.run.time", self)
+
+    def perf_counter(self) -> float:
+        """Return the next second."""
+        self.seconds += 1
+        return self.seconds
+
+
+@every_problem
+@pytest.mark.parametrize("limit", [30, 60, 120])
+def test_exact_is_never_without_the_bound(
+    name: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a limit the bound has a third: alone in such a time, the bound method proves no more."""
+    for instance in instances(name, 25):
+        clock = Ticks(monkeypatch)
+        result = dlsched.solve(instance, time_limit=limit)
+        assert clock.seconds <= limit + LATE
+        try:
+            bounds = dlsched.bound(instance, time_limit=limit / 3)
+        except dlsched.OptionError:
+            continue
+        pairs = zip(bounds.pairs(), result.bound, strict=True)
+        for (level, least), bound in pairs if result.status != "optimal" else ():
+            if least is None:
+                break
+            assert bound is not None and not level.better(bound.value, least.value)
+            if bound.value != least.value:
+                break
+
+
+@each_method(Kind.EXACT)
+def test_a_limit_is_kept(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After it has struck, the clock is read a few times more, whatever the method does."""
+    for instance in instances(name, 12):
+        clock = Ticks(monkeypatch)
+        solved(instance, method, time_limit=30)
+        assert clock.seconds <= 30 + LATE
 
 
 @each_method(*PROVING)

@@ -24,6 +24,7 @@ from dlsched.problems.elastic.programs.lagrangian import (
 )
 from dlsched.problems.elastic.structures.knapsack import Items
 from dlsched.problems.elastic.structures.knapsack_table import (
+    Stop,
     Table,
     fill_table,
     proves,
@@ -146,8 +147,9 @@ class KnapsackSearch:
         worth = items.exact.worth
         sizes = self.tunables
         most = sizes.small if worth.dtype == np.int64 else sizes.small_exact
+        stop = self.run.nested(self.run.remaining() / 2).stop_reason  # the rest is for a bound
         if len(items) * items.states <= most and self.holds(
-            self.fill(self.everything(), worth), worth
+            self.fill(self.everything(), worth, stop), worth, stop
         ):
             if self.launched < self.most:
                 self.prove_launches()
@@ -281,7 +283,7 @@ class KnapsackSearch:
         fixed = self.fix(part)
         return int(fixed.others.sum()) * math.prod(max(0, n + 1) for n in fixed.free)
 
-    def fill(self, part: Part, worth: Integers) -> Filled | None:
+    def fill(self, part: Part, worth: Integers, stop: Stop | None = None) -> Filled | None:
         """Fix the jobs with one choice left, fill the table of the others, offer its optimum.
 
         Parameters
@@ -290,6 +292,8 @@ class KnapsackSearch:
             The choices; a job that is busy without an item in it counts as idle.
         worth
             Worth of all items.
+        stop
+            By default the run's reason to stop.
 
         Returns
         -------
@@ -309,13 +313,15 @@ class KnapsackSearch:
             self.termination = Termination.MEMORY_LIMIT
             self.reason = f"the table needs {gib:.1f} GiB, the limit is {most:g}"
             return None
-        table = fill_table(items, numbers, worth[numbers], fixed.free, self.run.stop_reason)
+        table = fill_table(
+            items, numbers, worth[numbers], fixed.free, stop or self.run.stop_reason
+        )
         if table is None:
             return None
         self.best.offer([*fixed.items.tolist(), *read_table(table)])
         return Filled(table, sum(worth[fixed.items].tolist()))
 
-    def holds(self, filled: Filled | None, worth: Integers) -> bool:
+    def holds(self, filled: Filled | None, worth: Integers, stop: Stop | None = None) -> bool:
         """Whether a checked table shows that the incumbent is worth as much as any choice."""
         if filled is None:
             return False
@@ -323,7 +329,7 @@ class KnapsackSearch:
             return True
         held = sum(worth[np.array(self.best.solution, dtype=np.int64)].tolist())
         enough = held >= filled.fixed + filled.table.most
-        return enough and proves(filled.table, self.run.stop_reason)
+        return enough and proves(filled.table, stop or self.run.stop_reason)
 
     def narrowed(self, part: Part, table: Table, fixed: int) -> Part:
         """Return the choices of a part that are in an allocation better than the incumbent.

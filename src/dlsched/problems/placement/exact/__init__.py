@@ -65,6 +65,7 @@ class Refinement(EstimatedProgram):
     def search(self) -> Claim:
         """Run to a proof or a limit."""
         self.backend.validate_limits(self.run)
+        self.bound_parts(self.run.remaining() / 2)
         self.start()
         return self.prove()
 
