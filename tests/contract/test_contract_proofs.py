@@ -25,7 +25,7 @@ from contract import (
 from dlsched.proofs.bounds import read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
-from dlsched.proofs.prove import ProofFailed
+from dlsched.proofs.prove import ProofFailed, prove_infeasible
 from dlsched.registry import Kind
 
 REFUSED = (InvalidProof, dlsched.InstanceError)
@@ -178,6 +178,39 @@ def test_bounds_are_proved_and_no_better_ones(name: str, tmp_path: Path) -> None
             except REFUSED:
                 continue
             assert not level.better(value, other.value)
+
+
+@every_problem
+def test_that_there_is_no_solution_is_proved_where_there_is_none(name: str, tmp_path: Path) -> None:
+    """A tampered proof is refused, and one of another instance, whatever its document says."""
+    none = [instance for instance in instances(name, 40) if optimum(instance) is None]
+    for instance in none[:3]:
+        result = dlsched.solve(instance, certify=True)
+        assert result.status == result.termination == "infeasible" and result.proof is not None
+        data = json.loads(json.dumps(dlsched.prove(instance).to_data()))
+        (true,) = checked(instance, data, tmp_path).levels
+        assert (true.value, true.kind) == (None, "certified")
+        for changed, copy in damaged(data, random.Random(name))[:60]:
+            try:
+                assert checked(instance, copy, tmp_path).levels[0].value is None
+            except REFUSED:
+                continue
+            assert changed not in STATED
+        for other in examples(name):
+            forged = data | {"instance_sha256": other.sha256}
+            for digest in {level["digest"] for level in proved(other)["levels"]}:
+                forged["levels"] = [data["levels"][0] | {"digest": digest}]
+                with pytest.raises(InvalidProof):
+                    checked(other, forged, tmp_path)
+    for instance in examples(name)[:2]:  # which have solutions: their proofs prove nothing else
+        data = json.loads(json.dumps(proved(instance)))
+        for level in data["levels"]:
+            first = level | {"level": data["levels"][0]["level"], "target": None}
+            forged = data | {"solution": None, "levels": [first | {"kind": "certified"}]}
+            with pytest.raises(InvalidProof):
+                checked(instance, forged, tmp_path)
+        with pytest.raises(ProofFailed):
+            prove_infeasible(instance, dlsched.Run())
 
 
 @every_problem

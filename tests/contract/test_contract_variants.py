@@ -8,6 +8,7 @@ import pytest
 
 import dlsched
 from contract import assert_equal, drawn, examples, instances, optimum, widely
+from dlsched.proofs.check import InvalidProof
 from dlsched.registry import problem
 from dlsched.variants import Variant
 
@@ -44,11 +45,16 @@ def test_a_change_without_effect_leaves_the_optimum(name: str, count: int) -> No
 
 @every_problem
 def test_what_nothing_fulfils_is_infeasible(name: str) -> None:
-    """A row that cannot hold leaves no solution, and every heuristic's is no answer."""
+    """A row that cannot hold leaves no solution, which is proved; no heuristic's is an answer."""
     change = Variant(name, "never", never, version="1")
     for instance in instances(name, 3):
-        result = dlsched.solve(instance, variant=change)
+        result = dlsched.solve(instance, variant=change, certify=True)
         assert result.status == "infeasible" and result.reason and result.solution is None
+        assert result.termination == "infeasible" and result.proof is not None
+        [level] = dlsched.check_proof(instance, result.proof, variant=change).levels
+        assert (level.value, level.kind) == (None, "certified")
+        with pytest.raises(InvalidProof, match="of the variant never"):
+            dlsched.check_proof(instance, result.proof)
     known = dlsched.solve(examples(name)[0]).solution
     assert known is not None
     report = dlsched.verify(examples(name)[0], known, variant=change)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyomo.environ as pyo
 import pytest
 
 import dlsched
@@ -181,6 +182,28 @@ def test_certificates_prove_their_bounds(proofs: Any, tmp_path: Path) -> None:
             tmp_path, instance, proof, proof.levels[0].level
         )
     assert splits > 0
+
+
+def test_that_there_is_no_solution(tmp_path: Path) -> None:
+    """Of three servers half of each would do: the certificate says that 0 is at least 1."""
+    instance = dlsched.generate("reclaiming", seed=2, servers=5, jobs=4, demand=2)
+
+    def halves(m: Any, _: Any) -> None:
+        m.first = pyo.Constraint(expr=m.x["s2"] + m.x["s3"] == 1)
+        m.second = pyo.Constraint(expr=m.x["s3"] + m.x["s4"] == 1)
+        m.third = pyo.Constraint(expr=m.x["s2"] + m.x["s4"] == 1 - m.x["s1"])
+
+    variant = dlsched.Variant("reclaiming", "halves", halves, version="1")
+    blocked = dlsched.Variant("reclaiming", "blocked", halves, fix={"x[s1]": 0}, version="1")
+    assert dlsched.prove(instance, variant=variant).solution is not None
+    proof = dlsched.prove(instance, variant=blocked)
+    assert proof.solution is None and proof.leaves > 1
+    dlsched.export(instance, tmp_path / "a.vipr", proof=proof, variant=blocked)
+    read = Certificate((tmp_path / "a.vipr").read_text())
+    assert read.proved and read.least == 1 and not any(read.costs.values())
+    forged = replace(proof, variant=dlsched.prove(instance, variant=variant).variant)
+    with pytest.raises(InvalidProof, match="the variant says something else here"):
+        dlsched.check_proof(instance, forged, variant=variant)
 
 
 def test_sums(tmp_path: Path) -> None:

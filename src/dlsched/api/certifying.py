@@ -6,7 +6,7 @@ import logging
 
 from dlsched.errors import DlschedError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
-from dlsched.proofs.prove import prove_solution
+from dlsched.proofs.prove import prove_infeasible, prove_solution
 from dlsched.registry import Problem
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.proof import Proof
@@ -19,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 
 def certified(result: Result, instance: Instance, run: Run, owner: Problem | None = None) -> Result:
-    """Return an optimal result with a checked proof, made in what is left of the run's time.
+    """Return an optimal or infeasible result with a checked proof, made in the run's time left.
 
     Bounds are then those of the proof, unless one was certified already. If no proof is found, the
     result is as it was, and its reason says why, whatever happened: the solution was found before,
     so neither Ctrl-C, nor a solver that fails, nor a form too large for the memory may lose it. A
-    result that is not optimal is returned as it is.
+    result that decides nothing is returned as it is.
     """
-    if result.status is not Status.OPTIMAL:
+    if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return result
     try:
         proof, checked = _proof(result, instance, run, owner)
@@ -40,6 +40,10 @@ def certified(result: Result, instance: Instance, run: Run, owner: Problem | Non
         logger.exception("no proof of %s", result.instance)
         changed = _unproved(result, describe(error))
     else:
+        if result.status is Status.INFEASIBLE:
+            ended = Termination.INFEASIBLE
+            why = result.reason.removeprefix(Termination.CLAIMED.sentence).lstrip("; ")
+            return result.replaced(termination=ended, reason=why or ended.sentence, proof=proof)
         bounds = _raised(result.bound, checked)
         changed = result.replaced(
             bound=bounds,
@@ -56,16 +60,19 @@ def certified(result: Result, instance: Instance, run: Run, owner: Problem | Non
 def _proof(
     result: Result, instance: Instance, run: Run, owner: Problem | None
 ) -> tuple[Proof, CheckedProof]:
-    """Return a proof that the solution is optimal, and what its check says; the check has no limit.
+    """Return a proof that a result is right, and what its check says; the check has no limit.
 
     Raises
     ------
     DlschedError
         If there is none: `ProofFailed`, `InvalidProof`, or `SolverFailure`.
     """
-    unnamed = result.solution.model_copy(update={"instance": "", "instance_sha256": None})
     with run.interruptible():
-        proof = prove_solution(instance, unnamed, run, owner)
+        if result.solution is None:
+            proof = prove_infeasible(instance, run, owner)
+        else:
+            unnamed = result.solution.model_copy(update={"instance": "", "instance_sha256": None})
+            proof = prove_solution(instance, unnamed, run, owner)
     return proof, check_proof(instance, proof, owner)
 
 
@@ -106,5 +113,6 @@ def _raised(bounds: Bounds, checked: CheckedProof) -> Bounds:
     """Return the stronger of each bound and what is proved."""
     raised = []
     for (level, known), proved in zip(bounds.pairs(), checked.levels, strict=True):
+        assert proved.value is not None
         raised.append(strongest(level, [known, Bound(proved.value, proved.kind, "proof")]))
     return ByLevel(bounds.levels, raised)

@@ -175,6 +175,8 @@ def _termination(
     """Return why a method ended: derived where the status decides it, or none is stated."""
     if claim.status in _DECISIONS and not trusted:
         return Termination.CLAIMED
+    if claim.status is Status.INFEASIBLE:  # a solver's word, unless the method proves it
+        return claim.termination or Termination.CLAIMED
     if claim.status is Status.OPTIMAL:
         proved = all(g is not None and g <= TOLERANCE for g in gaps)
         return Termination.PROVED if proved else Termination.GAP_REACHED
@@ -191,7 +193,8 @@ def _termination(
 def _reason(claim: Claim, method: Method, ended: Termination, trusted: bool) -> str:
     """Return why a method ended, in words; those of another's method are quoted as its own."""
     if trusted:
-        return claim.reason or ended.sentence
+        said = claim.reason or ended.sentence
+        return f"{ended.sentence}; {said}" if ended is Termination.CLAIMED != said else said
     said = f"{method.name} says: {claim.reason}" if claim.reason else ""
     return "; ".join(filter(None, (ended.sentence, said)))
 

@@ -17,13 +17,13 @@ from dlsched.proofs.bounds import BoundProof, CheckedBound
 from dlsched.proofs.check import CheckedProof
 from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import read_proof
-from dlsched.proofs.prove import ProofFailed, prove_solution
+from dlsched.proofs.prove import ProofFailed, prove_infeasible, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
 from dlsched.proofs.subtrees import Place, Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
 from dlsched.results.proof import Proof
-from dlsched.results.status import Termination
+from dlsched.results.status import Status, Termination
 from dlsched.run import Run, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -47,7 +47,7 @@ def prove(
     variant: VariantLike = None,
     on: Place | None = None,
 ) -> Proof:
-    """Prove that a solution is optimal; the proof can be checked without a solver.
+    """Prove that a solution is optimal, or that there is none; no solver checks the proof.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def prove(
         Anything that `load` takes.
     solution
         Anything that `load_solution` takes; by default the library's best known one, else that of
-        the exact method. The search only proves that nothing is better.
+        the exact method; if that finds that there is none, this is proved. The search only proves
+        that nothing is better.
     time_limit
         Wall-clock seconds for the search.
     variant
@@ -74,7 +75,10 @@ def prove(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return prove_solution(inst, _known(inst, solution, run, owner), run, owner, spread_of(on))
+    known = _known(inst, solution, run, owner)
+    if known is None:
+        return prove_infeasible(inst, run, owner, spread_of(on))
+    return prove_solution(inst, known, run, owner, spread_of(on))
 
 
 def prove_bound(
@@ -124,7 +128,10 @@ def prove_bound(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, spread_of(on))
+    known = _known(inst, solution, run, owner)
+    if known is None:
+        raise ProofFailed("there is no solution, which dlsched.prove proves")
+    return search_bound(inst, target, known, run, owner, spread_of(on))
 
 
 def spread_of(on: Place | None) -> Spread | None:
@@ -148,8 +155,13 @@ def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | Non
     return Run(time_limit=time_limit, on_stage=on_stage, check=check)
 
 
-def _known(instance: Instance, solution: SolutionLike | None, run: Run, owner: Problem) -> Solution:
-    """Return a solution without labels: by default the library's, else the exact method's."""
+def _known(
+    instance: Instance, solution: SolutionLike | None, run: Run, owner: Problem
+) -> Solution | None:
+    """Return a solution without labels: by default the library's, else the exact method's.
+
+    It is ``None`` if that finds that there is none.
+    """
     if solution is None:
         name = library.name_of(instance.sha256) if owner.label is None else None
         if name is not None:
@@ -160,6 +172,8 @@ def _known(instance: Instance, solution: SolutionLike | None, run: Run, owner: P
             answer = solve(instance, time_limit=limit, on_stage=run.on_stage, variant=variant)
             if answer.termination is Termination.INTERRUPTED:
                 raise KeyboardInterrupt
+            if answer.status is Status.INFEASIBLE:
+                return None
             if answer.solution is None:
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution
@@ -245,7 +259,8 @@ def vipr_texts(
     if level is not None and level not in levels:
         raise OptionError(f"{inst.problem} has no level {level!r}; it has: {', '.join(levels)}")
     known = _proof(inst, proof, owner)
-    targets = [checked.value for checked in check(inst, known, owner).levels]
+    values = [checked.value for checked in check(inst, known, owner).levels]
+    targets = [value for value in values if value is not None]
     return dict(certificates(inst, known, targets, level, owner))
 
 

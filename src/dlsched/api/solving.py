@@ -90,9 +90,9 @@ def solve(
     log
         Let the solver write to the terminal.
     certify
-        Prove an optimal solution optimal in what is left of the time limit, and check the proof:
-        the result's ``proof``, whose kinds its bounds then have. If there is none, its reason says
-        why. What a method of another package claims without a proof is compared with the exact
+        Prove an optimal solution optimal, or that there is none, in what is left of the time limit,
+        and check the proof: the result's ``proof``, whose kinds its bounds then have. Without one
+        its reason says why. What a method of another package claims without a proof is compared with the exact
         method's solution, and ends as refuted if that is better.
     on_progress
         Called with each `Point` (seconds, objective, bound).
@@ -138,7 +138,7 @@ def solve(
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
     if why:
-        claim = Claim(status=Status.INFEASIBLE, reason=why)
+        claim = Claim(None, Status.INFEASIBLE, why, termination=Termination.INFEASIBLE)
     elif chosen.wants_run:
         with run.interruptible():
             claim = _started(owner, chosen, inst, run, method_options)

@@ -44,7 +44,7 @@ def prove(
     ),
     variant: Variant = None,
 ) -> Answer:
-    """Prove that a solution is optimal, and write the proof; `check-proof` needs no solver."""
+    """Prove that a solution is optimal, or that there is none; `check-proof` needs no solver."""
     if output is not None:
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)
@@ -65,7 +65,12 @@ def prove(
         data = {"instance": inst.name, "proved": False, "reason": said}
         return Answer(data, lambda: put_line(f"no proof: {said}"), Exit.NEGATIVE)
     rows = [
-        {"level": p.level, "target": str(p.target), "kind": p.kind, "nodes": len(p.nodes)}
+        {
+            "level": p.level,
+            "target": None if p.target is None else str(p.target),
+            "kind": p.kind,
+            "nodes": len(p.nodes),
+        }
         for p in levels
     ]
     what, flags = ("optimum>", "") if bound is None else ("bound>", "--bound ")
@@ -74,7 +79,7 @@ def prove(
     def put() -> None:
         put_table(
             ["level", what, "kind", "nodes>"],
-            ([p.level, p.target, p.kind, len(p.nodes)] for p in levels),
+            ([p.level, p.target or _shown(p.target), p.kind, len(p.nodes)] for p in levels),
         )
         put_line(f"proof written to {file}; check it: dlsched check-proof {flags}{instance} {file}")
 
@@ -90,7 +95,7 @@ def check_proof(
     bound: bool = Option(False, "--bound", help="The proof is one of `prove --bound`."),
     variant: Variant = None,
 ) -> Answer:
-    """Check in integers that a proof's solution is optimal; no solver is involved."""
+    """Check in integers what a proof proves; no solver is involved."""
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
         if bound:
@@ -100,19 +105,28 @@ def check_proof(
         said = str(error)
         data = {"valid": False, "reason": said}
         return Answer(data, lambda: put_line(f"invalid: {said}"), Exit.NEGATIVE)
+    none = any(c.value is None for c in checked.levels)
     levels = [
-        {"level": c.level, "kind": c.kind, "leaves": c.leaves} | number_to_data(c.value)
+        {"level": c.level, "kind": c.kind, "leaves": c.leaves}
+        | ({} if c.value is None else number_to_data(c.value))
         for c in checked.levels
     ]
 
     def put() -> None:
-        put_line(f"valid: the proof's solution of {checked.instance} is optimal")
+        optimal = f"the proof's solution of {checked.instance} is optimal"
+        put_line(f"valid: {checked.instance} has no solution" if none else f"valid: {optimal}")
         put_table(
             ["level", "optimum>", "kind", "leaves>"],
-            ([c.level, c.value, c.kind, c.leaves] for c in checked.levels),
+            ([c.level, c.value or _shown(c.value), c.kind, c.leaves] for c in checked.levels),
         )
 
-    return Answer({"valid": True, "instance": checked.instance, "levels": levels}, put)
+    data = {"valid": True, "instance": checked.instance, "infeasible": none, "levels": levels}
+    return Answer(data, put)
+
+
+def _shown(value: object) -> str:
+    """Return a value as text; that there is no solution if there is none."""
+    return "no solution" if value is None else str(value)
 
 
 def _of_bound(found: CheckedBound) -> Answer:

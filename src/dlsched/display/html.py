@@ -116,7 +116,7 @@ def proof_html(proof: Proof) -> str:
     rows = [
         (
             entry.level,
-            number_text(entry.target),
+            "no solution" if entry.target is None else number_text(entry.target),
             entry.kind,
             entry.form,
             f"{entry.leaves:,}",
@@ -125,9 +125,10 @@ def proof_html(proof: Proof) -> str:
         for entry in proof.levels
     ]
     heads = ("level", "optimum", "kind", "form", "leaves", "sums")
+    claim = "There is no solution" if proof.solution is None else "The solution in it is optimal"
     return block(
         heading(f"{proof.problem} proof", proof.instance),
-        line("The solution in it is optimal if dlsched.check_proof accepts it."),
+        line(f"{claim} if dlsched.check_proof accepts it."),
         table(heads, rows, (1, 4, 5)),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from dlsched.errors import UnknownName
 from dlsched.proofs.forms.changed import changed_form, model_form
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.restricted import Restricted
 from dlsched.registry import Problem
@@ -50,7 +50,8 @@ class Forms:
     Parameters
     ----------
     targets
-        The objective of the solution, by level, on which restricted forms depend.
+        The objective of the solution, by level, on which restricted forms depend; empty if it is
+        proved that there is no solution.
     owner
         The problem, or the variant of it; by default the instance's problem.
     """
@@ -78,6 +79,8 @@ class Forms:
             raise UnknownName(f"form of {what}", name, list(self._builders))
         builder = self._builders[name]
         if isinstance(builder, Restricted):
+            if not self.targets:
+                raise ValueError(f"the form {name} leaves solutions out, so it need not have one")
             return builder.build(self.instance, parameters, level, self.targets)
         key = json.dumps([name, parameters], sort_keys=True, default=str)
         if key not in self._built:
@@ -91,10 +94,25 @@ def _no_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _model(owner: Problem, instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    from pyomo.common.errors import InfeasibleConstraintException
+
     _no_parameters(parameters)
     built = owner.module("model").build(instance)
     poll()
-    return form_of(MODEL, compile_model(built))
+    try:
+        return form_of(MODEL, compile_model(built))
+    except InfeasibleConstraintException as error:
+        if not _states_that_none_exists(built):
+            raise ValueError(str(error)) from None
+        return Form(MODEL, [], [], [], [Row({}, 1, None)], [])
+
+
+def _states_that_none_exists(built: Any) -> bool:
+    """Whether a constraint of a model is Pyomo's own that is never satisfied."""
+    from pyomo.core import Constraint
+
+    rows = built.component_data_objects(Constraint, active=True)
+    return any(str(row.expr) == str(Constraint.Infeasible) for row in rows)
 
 
 def _changed_model(

@@ -89,11 +89,12 @@ def check_bound(
     level = proof.proof
     if level.level != first:
         raise InvalidProof(f"the proof must be of the level {first}, the first")
-    if level.kind != KINDS[0]:
-        raise InvalidProof(f"{first}: a bound has the kind {KINDS[0]}")
-    forms = Forms(instance, [level.target], owner)
-    leaves = check_level(forms, level, 0, lambda form: bound_aim(form, level.target))
-    return CheckedBound(instance.name, first, level.target, leaves)
+    target = level.target
+    if target is None or level.kind != KINDS[0]:
+        raise InvalidProof(f"{first}: a bound has the kind {KINDS[0]}, and a target")
+    forms = Forms(instance, [target], owner)
+    leaves = check_level(forms, level, 0, lambda form: bound_aim(form, target))
+    return CheckedBound(instance.name, first, target, leaves)
 
 
 def write_bound(proof: BoundProof, path: str | Path) -> None:

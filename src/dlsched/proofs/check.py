@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
 from dlsched.proofs.forms.form import Form
-from dlsched.proofs.levels import Aim, aim
+from dlsched.proofs.levels import Aim, aim, none_aim
 from dlsched.proofs.sums import InvalidSum, with_sums
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.registry import Problem
-from dlsched.results.proof import Kind, LevelProof, Proof
+from dlsched.results.proof import KINDS, Kind, LevelProof, Proof
 from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -27,24 +28,27 @@ class InvalidProof(DlschedError):
 
 @dataclass(frozen=True)
 class CheckedLevel:
-    """A level whose optimum is proved: its value, how exactly, and the leaves of the tree."""
+    """A level whose optimum is proved: its value, how exactly, and the leaves of the tree.
+
+    The value is ``None`` if it is proved that there is no solution.
+    """
 
     level: str
-    value: Number
+    value: Number | None
     kind: Kind
     leaves: int
 
 
 @dataclass(frozen=True)
 class CheckedProof:
-    """What a proof proves: that a solution of the instance is optimal, level by level."""
+    """What a proof proves: that a solution is optimal, level by level, or that there is none."""
 
     instance: str
     levels: Sequence[CheckedLevel]
 
 
 def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) -> CheckedProof:
-    """Check that a proof's solution is optimal for an instance.
+    """Check that a proof's solution is optimal for an instance, or that this has no solution.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
     from the instance; of the proof's own figures only the multipliers, the sums, the splits and
@@ -67,8 +71,10 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
     owner = owner or owner_of(instance)
     validate_label(owner, proof.variant)
-    targets = _objective(owner, instance, proof)
     names = [level.name for level in owner.levels]
+    if proof.solution is None:
+        return CheckedProof(instance.name, [_check_none(Forms(instance, [], owner), proof.levels)])
+    targets = _objective(owner, instance, proof.solution)
     if [level.level for level in proof.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
     forms = Forms(instance, targets, owner)
@@ -99,9 +105,18 @@ def validate_label(owner: Problem, stated: VariantLabel | None) -> None:
         raise InvalidProof(f"the proof is of the variant {stated.name}, not of {owner.label.name}")
 
 
-def _objective(owner: Problem, instance: Instance, proof: Proof) -> Sequence[Number]:
+def _check_none(forms: Forms, levels: Sequence[LevelProof]) -> CheckedLevel:
+    """Check that a form that every solution satisfies has no point."""
+    first = forms.owner.levels[0].name
+    stated = [(level.level, level.target, level.kind) for level in levels]
+    if stated != [(first, None, KINDS[0])]:
+        raise InvalidProof(f"without a solution it must have the level {first} alone, without one")
+    return CheckedLevel(first, None, KINDS[0], check_level(forms, levels[0], 0, none_aim))
+
+
+def _objective(owner: Problem, instance: Instance, stated: Mapping[str, Any]) -> Sequence[Number]:
     """Return the objective of the proof's solution, by the problem's checker."""
-    solution = owner.solution.parse(dict(proof.solution), "the solution of the proof")
+    solution = owner.solution.parse(dict(stated), "the solution of the proof")
     report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:
         raise InvalidProof(f"its solution is infeasible: {report.violations[0].message}")

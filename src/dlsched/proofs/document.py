@@ -57,7 +57,7 @@ def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
         text_of(data, "problem", where),
         text_of(data, "instance", where),
         text_of(data, "instance_sha256", where),
-        _part(data, "solution", dict, where),
+        None if data.get("solution", 0) is None else _part(data, "solution", dict, where),
         [
             level_from_data(entry, f"levels[{i}]", where)
             for i, entry in enumerate(_part(data, "levels", list, where))
@@ -91,8 +91,9 @@ def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
     """
     if not isinstance(entry, dict):
         raise InstanceError(where, path, "must be an object", _REMEDY)
+    absent = entry.get("target", 0) is None
     try:
-        target = ratio(text_of(entry, "target", where, path))
+        target = None if absent else ratio(text_of(entry, "target", where, path))
     except ValueError:
         raise InstanceError(where, f"{path}.target", "must be p or p/q", _REMEDY) from None
     if "cuts" in entry:

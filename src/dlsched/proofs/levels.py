@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dlsched.proofs.forms.form import ROUNDING, Form, Goal, Row
@@ -63,6 +63,22 @@ def _exactly(form: Form, goal: Goal, rows: Sequence[Row], steps: Fraction) -> Ai
     if form.whole(goal.costs):
         return Aim(goal, rows, Fraction(math.ceil(steps) - 1), True)
     return Aim(goal, rows, steps, False)
+
+
+def none_aim(form: Form) -> Aim:
+    """Return what proves that a form has no point: costs of 0 are at least 1.
+
+    A multiplier is of one side of a row: where the sides, or a column's bounds, contradict each
+    other, one of them is a row of its own.
+    """
+    rows = list(form.rows)
+    for i, row in enumerate(form.rows):
+        if row.low is not None and row.high is not None and row.low > row.high:
+            rows[i] = replace(row, high=None)
+            rows.append(replace(row, low=None))
+    ends = enumerate(zip(form.lower, form.upper, strict=True))
+    rows += [Row({j: 1}, low, None) for j, (low, high) in ends if low > high]
+    return Aim(Goal("", 1, {}, 0, Fraction(1), True), rows, Fraction(1), False)
 
 
 def bound_aim(form: Form, target: Fraction) -> Aim:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import partial
 
 from dlsched.errors import DlschedError, OptionError, SolverFailure
-from dlsched.proofs.available import MODEL, Forms
+from dlsched.proofs.available import MODEL, Forms, builders
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
-from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
+from dlsched.proofs.forms.restricted import Restricted
+from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of, none_aim
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import Spread, search_spread
 from dlsched.proofs.sum_search import only_split, useful_sums
@@ -68,6 +69,32 @@ def prove_solution(
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
     return Proof(instance.problem, instance.name, instance.sha256, data, levels, owner.label)
+
+
+def prove_infeasible(
+    instance: Instance, run: Run, owner: Problem | None = None, spread: Spread | None = None
+) -> Proof:
+    """Return a proof that an instance has no solution, from the forms that leave none out.
+
+    Parameters
+    ----------
+    owner, spread
+        As for `prove_solution`.
+
+    Raises
+    ------
+    ProofFailed
+        If a limit struck, or no form is known to have no point.
+    """
+    owner = owner or owner_of(instance)
+    complete = [name for name, b in builders(owner).items() if not isinstance(b, Restricted)]
+    choices = map(FormChoice, reversed(complete))  # relaxations before the model
+
+    def wanted(form: Form) -> tuple[Kind, Aim]:
+        return KINDS[0], none_aim(form)
+
+    level = _first_proof(Forms(instance, [], owner), choices, wanted, 0, run, spread)
+    return Proof(instance.problem, instance.name, instance.sha256, None, [level], owner.label)
 
 
 def prove_bound(
@@ -130,7 +157,7 @@ def _first_proof(
 ) -> LevelProof:
     """Return the proof of a level, from the first of the forms with which there is one."""
     instance = forms.instance
-    target = Fraction(forms.targets[number])
+    target = Fraction(forms.targets[number]) if forms.targets else None
     name = forms.owner.levels[number].name
     reason = ""
     remaining = iter(choices)
@@ -142,7 +169,8 @@ def _first_proof(
                 with until(run.stop_reason, f"the form {chosen} was built"):
                     form = forms.build(chosen, parameters, number)
                 kind, wanted = wanted_of(form)
-                run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
+                what = "that there is no solution" if target is None else f"of {name}, {target}"
+                run.announce(Stage.SEARCHING, f"a proof {what}")
                 nodes, sums = _tree(form, wanted, run, most, spread)
             except (ValueError, OptionError, SolverFailure, Unproved) as error:
                 reason = reason or str(error)

@@ -48,7 +48,7 @@ class Relaxation:
         from scipy import sparse
 
         self.scales = np.array([float(2**row.bits) for row in rows])
-        self.unmet = np.array([_unmet(row) for row in rows], dtype=float)
+        self._form, self._rows = form, rows
         largest = max((abs(c) for c in costs.values()), default=1)
         self.cost_scale = float(2 ** max(0, largest.bit_length() - 13))
         objective = np.zeros(len(form.lower))
@@ -98,8 +98,9 @@ class Relaxation:
         if termination is Termination.INFEASIBLE:
             ray = self.program.dual_ray
             if ray is None:
-                ray = self.unmet if self.unmet.any() else None
-            return Solved(INF, np.empty(0), None if ray is None else ray / self.scales)
+                box = self._form.lower, self._form.upper
+                ray = np.array([_unmet(row, *box) for row in self._rows], dtype=float)
+            return Solved(INF, np.empty(0), ray / self.scales)
         return None
 
 
@@ -116,12 +117,14 @@ def _entries(row: Row) -> Vector:
     return np.array([a / scale for a in row.coefficients.values()])
 
 
-def _unmet(row: Row) -> int:
-    """Return the sign of a multiplier that shows that a row without coefficients has no point.
+def _unmet(row: Row, lower: Sequence[int], upper: Sequence[int]) -> int:
+    """Return the sign of a multiplier that shows that a row alone has no point; 0 for all others.
 
-    The solver has no ray of such a program. 0 is for all other rows.
+    The solver has no ray of it if the row has no coefficients, or a column no value.
     """
-    low, high = _ends(row)
-    if row.coefficients or low <= 0 <= high:
-        return 0
-    return 1 if low > 0 else -1
+    entries = row.coefficients.items()
+    most = sum(a * (upper[j] if a > 0 else lower[j]) for j, a in entries)
+    least = sum(a * (lower[j] if a > 0 else upper[j]) for j, a in entries)
+    if row.low is not None and most < row.low:
+        return 1
+    return -1 if row.high is not None and least > row.high else 0

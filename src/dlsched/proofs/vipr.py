@@ -14,7 +14,7 @@ from fractions import Fraction
 from dlsched.errors import OptionError, plain
 from dlsched.proofs.available import Forms
 from dlsched.proofs.forms.form import Form, Row
-from dlsched.proofs.levels import Aim, aim
+from dlsched.proofs.levels import Aim, aim, none_aim
 from dlsched.proofs.sums import with_sums
 from dlsched.registry import Problem
 from dlsched.results.proof import Leaf, LevelProof, Proof, Split
@@ -59,7 +59,7 @@ def certificates(
     Parameters
     ----------
     targets
-        The objective of the proof's solution, by level.
+        The objective of the proof's solution, by level; empty without one.
     only
         The level to write; by default all.
     owner
@@ -74,7 +74,8 @@ def certificates(
     for number, level in enumerate(proof.levels):
         if only in (None, level.level):
             form = built.build(level.form, level.parameters, number)
-            wanted = aim(form, number, targets, level.kind)
+            none = level.target is None
+            wanted = none_aim(form) if none else aim(form, number, targets, level.kind)
             yield level.level, _header(instance, level, wanted) + _Writer(level, wanted, form).text
 
 
@@ -242,9 +243,12 @@ def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:
     if goal.exact:
         relation = "is"
     value = f"({goal.sign * goal.unit}) * (OBJ + ({goal.offset}))"
+    proved = f"{level.level} {relation} {value}; the optimum is {level.target}, {level.kind}"
+    if level.target is None:
+        proved = "there is no solution: OBJ, which is 0, is at least 1"
     comments = [
         f"{instance.problem} {name}, sha256 {instance.sha256}",
         f"form {level.form}, sha256 {level.digest}",
-        f"{level.level} {relation} {value}; the optimum is {level.target}, {level.kind}",
+        proved,
     ]
     return "".join(f"% {line}\n" for line in comments) + "VER 1.0\n"

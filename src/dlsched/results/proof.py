@@ -1,4 +1,4 @@
-"""A proof that a solution is optimal, as data: trees, sums, and what they are about.
+"""A proof that a solution is optimal, or that there is none, as data: trees, sums, their form.
 
 What makes proofs and what checks them is `dlsched.proofs`; results only carry them.
 """
@@ -90,7 +90,8 @@ class LevelProof:
     Attributes
     ----------
     level, target
-        The level's name; the value of the solution, which is proved to be optimal.
+        The level's name; the value of the solution, which is proved to be optimal, or ``None`` if
+        it is proved that there is no solution.
     kind
         Whether the target itself is proved, or all but a billionth of it.
     form, parameters, digest
@@ -102,7 +103,7 @@ class LevelProof:
     """
 
     level: str
-    target: Fraction
+    target: Fraction | None
     kind: Kind
     form: str
     digest: str
@@ -128,7 +129,7 @@ class LevelProof:
         sums = {"sums": listed} if listed else {}
         return {
             "level": self.level,
-            "target": str(self.target),
+            "target": None if self.target is None else str(self.target),
             "kind": self.kind,
             "form": self.form,
             "parameters": dict(self.parameters),
@@ -140,12 +141,15 @@ class LevelProof:
 
 @dataclass(frozen=True)
 class Proof(Rendered):
-    """That a solution of an instance is optimal, level by level: of its problem or a variant."""
+    """That a solution of an instance is optimal, level by level: of its problem or a variant.
+
+    Where `solution` is ``None``, that there is none; the one level is then the first.
+    """
 
     problem: str
     instance: str
     instance_sha256: str
-    solution: Mapping[str, Any]
+    solution: Mapping[str, Any] | None
     levels: Sequence[LevelProof]
     variant: VariantLabel | None = None
 
@@ -154,6 +158,7 @@ class Proof(Rendered):
         targets = ", ".join(
             f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
         )
+        targets = "no solution" if self.solution is None else targets
         return shorten(
             f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
             f"{self.leaves:,} leaves>",

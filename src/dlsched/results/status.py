@@ -16,7 +16,7 @@ class Status(StrEnum):
     FEASIBLE = "feasible"
     """There is a solution; nothing is proved about it beyond the bound, if there is one."""
     INFEASIBLE = "infeasible"
-    """Proved: there is no solution. The reason says why."""
+    """There is no solution, for the reason stated: proved, or by a solver alone and ``CLAIMED``."""
     UNBOUNDED = "unbounded"
     """Proved: the objective has no bound."""
     NO_SOLUTION = "no solution"

@@ -167,6 +167,7 @@ class LevelSearch(SingleLevel):
                 raise SolverDisagreement(
                     f"{self.run.solver} calls the model infeasible; the checker accepts the start"
                 )
+            self.termination = None
             self.reason = infeasibility_reason(self.form, self.run)
             return
         if self.status is Status.INFEASIBLE:

@@ -110,5 +110,5 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> LevelS
             pyomo_model = model.build(instance)
             form = compile_model(pyomo_model)
     except InfeasibleConstraintException as error:
-        return Claim(status=Status.INFEASIBLE, reason=str(error))
+        return Claim(None, Status.INFEASIBLE, str(error), termination=Termination.INFEASIBLE)
     return LevelSearch(instance, run, model, pyomo_model, form, time.perf_counter() - began)

@@ -85,6 +85,8 @@ def decide(problem: ChangedProblem, instance: Instance, run: Run) -> Claim:
     if not wide and (undecided or claim.status is Status.INFEASIBLE):
         proved = [] if objective is None else _proved(claim, objective)
         exactly = solve_in_fractions(problem, instance, run, claim.solution, proved)
+        if exactly is not None and Status.INFEASIBLE in (exactly.status, claim.status):
+            return exactly
         if exactly is not None and exactly.status is not claim.status:
             before = claim.bounds[: len(proved)]
             return replace(exactly, bounds=[*before, *exactly.bounds[len(proved) :]])
@@ -166,7 +168,8 @@ def solve_in_fractions(
     choice = best_values(columns, [*rows.values()], costs[len(proved) :], start, run.stop_reason)
     if choice.status == "infeasible" and not proved:
         reason = contradiction([*rows], choice.rows)
-        return Claim(status=Status.INFEASIBLE, reason=f"{reason} (proved in fractions)")
+        reason = f"{reason} (proved in fractions)"
+        return Claim(None, Status.INFEASIBLE, reason, termination=Termination.INFEASIBLE)
     if choice.status != "optimal":
         return None
     for variable in form.variables:

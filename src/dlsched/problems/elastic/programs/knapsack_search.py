@@ -313,9 +313,7 @@ class KnapsackSearch:
             self.termination = Termination.MEMORY_LIMIT
             self.reason = f"the table needs {gib:.1f} GiB, the limit is {most:g}"
             return None
-        table = fill_table(
-            items, numbers, worth[numbers], fixed.free, stop or self.run.stop_reason
-        )
+        table = fill_table(items, numbers, worth[numbers], fixed.free, stop or self.run.stop_reason)
         if table is None:
             return None
         self.best.offer([*fixed.items.tolist(), *read_table(table)])

@@ -259,5 +259,6 @@ class ScheduleSearch:
             return replace(claim, status=Status.OPTIMAL, termination=None)
         if not self.complete and self.bound is not None and self.bound < 0:
             reason = "by prices, not every job can finish"
-            return replace(claim, status=Status.INFEASIBLE, termination=None, reason=reason)
+            ended = Termination.INFEASIBLE
+            return replace(claim, status=Status.INFEASIBLE, termination=ended, reason=reason)
         return claim
