@@ -21,8 +21,6 @@ from dlsched.registry import problem
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES = [page for page in PAGES if page.parent.name != "problems"]
-"""The problems' own pages are a check of `dlsched.testing.check_problem`."""
 LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "own-cluster.md", "thousand.md"}
 """Pages whose blocks take many seconds, or several in calls that other tests make."""
 BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
@@ -46,7 +44,7 @@ FEWER = {
         pytest.param(
             page,
             id=str(page.relative_to(ROOT)),
-            marks=pytest.mark.slow if page.name in LONG else (),
+            marks=pytest.mark.slow if page.name in LONG or page.parent.name == "problems" else (),
         )
         for page in PAGES
     ],
@@ -66,6 +64,13 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {"__name__": f"docs.{page.stem}"}
     for code in blocks:
         exec(compile(code, str(page), "exec", dont_inherit=True), names)
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_a_problem_s_page_names_its_methods(name: str) -> None:
+    """Each in the words that `dlsched.solve` takes."""
+    text = (ROOT / "docs" / "problems" / f"{name}.md").read_text(encoding="utf-8")
+    assert [m for m in dlsched.list_methods(name).method if f"`{m}`" not in text] == []
 
 
 def test_api_page_is_complete() -> None:

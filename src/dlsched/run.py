@@ -140,7 +140,7 @@ class Run:
     known: Solution | None = None
     found: Sequence[Solution] = ()
     known_bounds: Sequence[Sequence[Bound]] = ()
-    began: float = field(default_factory=lambda: time.perf_counter())
+    began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - tests replace `time`
     check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     options_used: bool = False

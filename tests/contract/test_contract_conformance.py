@@ -10,11 +10,8 @@ from dlsched.registry import problem
 from dlsched.testing import CHECKS, check_problem
 
 ROOT = Path(__file__).parents[2]
-SECONDS = ("threads", "page")
-"""Checks that take a second or more for each problem."""
 ONCE = (
     "parts",
-    "layers",
     "methods",
     "generator",
     "labels",
@@ -29,7 +26,7 @@ ONCE = (
 @pytest.mark.parametrize(
     ("check", "examples"),
     [
-        pytest.param(c, n, marks=[pytest.mark.slow] * (n > 3 or c in SECONDS))
+        pytest.param(c, n, marks=[pytest.mark.slow] * (n > 3))
         for c in CHECKS
         for n in (3, 60)
         if n == 3 or c not in ONCE
@@ -46,5 +43,5 @@ def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.M
 
 def test_unknown_checks_are_refused() -> None:
     """The error names the checks that there are."""
-    with pytest.raises(dlsched.OptionError, match="must be among parts, layers, methods"):
+    with pytest.raises(dlsched.OptionError, match="must be among parts, methods"):
         check_problem("reclaiming", checks=["speed"])

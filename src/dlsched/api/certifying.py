@@ -11,7 +11,7 @@ from dlsched.registry import Problem
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.proof import Proof
 from dlsched.results.refutation import beaten_level, refutation
-from dlsched.results.result import Result, Status, Termination
+from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 
@@ -40,20 +40,17 @@ def certified(result: Result, instance: Instance, run: Run, owner: Problem | Non
         logger.exception("no proof of %s", result.instance)
         changed = _unproved(result, describe(error))
     else:
-        if result.status is Status.INFEASIBLE:
-            ended = Termination.INFEASIBLE
-            why = result.reason.removeprefix(Termination.CLAIMED.sentence).lstrip("; ")
-            return result.replaced(termination=ended, reason=why or ended.sentence, proof=proof)
-        bounds = _raised(result.bound, checked)
-        changed = result.replaced(
-            bound=bounds,
-            certified=_raised(result.certified, checked),
-            gap=gap(result.objective, bounds),
-            proof=proof,
-        )
+        changed = result.replaced(proof=proof)
+        if result.solution is not None:
+            bounds = _raised(result.bound, checked)
+            certain = _raised(result.certified, checked)
+            gaps = gap(result.objective, bounds)
+            changed = changed.replaced(bound=bounds, certified=certain, gap=gaps)
         if result.termination in (Termination.GAP_REACHED, Termination.CLAIMED):
-            proved = Termination.PROVED
-            changed = changed.replaced(termination=proved, reason=proved.sentence)
+            proved = default_termination(result.status)
+            why = result.reason.removeprefix(Termination.CLAIMED.sentence).lstrip("; ")
+            reason = proved.sentence if result.solution is not None else why or proved.sentence
+            changed = changed.replaced(termination=proved, reason=reason)
     return changed.replaced(seconds=result.seconds._replace(total=run.elapsed()))
 
 

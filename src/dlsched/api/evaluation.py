@@ -175,13 +175,14 @@ def _termination(
     """Return why a method ended: derived where the status decides it, or none is stated."""
     if claim.status in _DECISIONS and not trusted:
         return Termination.CLAIMED
-    if claim.status is Status.INFEASIBLE:  # a solver's word, unless the method proves it
-        return claim.termination or Termination.CLAIMED
     if claim.status is Status.OPTIMAL:
         proved = all(g is not None and g <= TOLERANCE for g in gaps)
         return Termination.PROVED if proved else Termination.GAP_REACHED
     if claim.status in _DECISIONS or claim.termination is not None:
-        return claim.termination or default_termination(claim.status)
+        usual = default_termination(claim.status)
+        if usual is Termination.INFEASIBLE:  # a solver's word, where the method does not prove it
+            usual = Termination.CLAIMED
+        return claim.termination or usual
     stopped = run.stop_reason()
     if stopped and (method.kind is Kind.EXACT or claim.solution is None):
         return stopped

@@ -92,8 +92,8 @@ def solve(
     certify
         Prove an optimal solution optimal, or that there is none, in what is left of the time limit,
         and check the proof: the result's ``proof``, whose kinds its bounds then have. Without one
-        its reason says why. What a method of another package claims without a proof is compared with the exact
-        method's solution, and ends as refuted if that is better.
+        its reason says why. What another package's method claims without a proof is compared with
+        the exact method's solution, and ends as refuted if that is better.
     on_progress
         Called with each `Point` (seconds, objective, bound).
     on_stage

@@ -38,9 +38,8 @@ COMMANDS = {
     "status": "Show how far the shards of a planned sweep are, by shard and by node.",
     "merge": "Join the rows of all shards; refuse rows that disagree, and list what is missing.",
     "report": "Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG.",
-    "prove": "Prove that a solution is optimal, and write the proof; "
-    "`check-proof` needs no solver.",
-    "check-proof": "Check in integers that a proof's solution is optimal; no solver is involved.",
+    "prove": "Prove a solution optimal, or that none exists; `check-proof` needs no solver.",
+    "check-proof": "Check in integers what a proof proves; no solver is involved.",
     "plot": "Draw an instance, with a solution or without.",
     "doctor": "Show versions, solvers and built loops.",
 }

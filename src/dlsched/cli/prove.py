@@ -44,7 +44,7 @@ def prove(
     ),
     variant: Variant = None,
 ) -> Answer:
-    """Prove that a solution is optimal, or that there is none; `check-proof` needs no solver."""
+    """Prove a solution optimal, or that none exists; `check-proof` needs no solver."""
     if output is not None:
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)
@@ -61,17 +61,9 @@ def prove(
             levels = [bound_proof.proof]
             write_bound(bound_proof, file)
     except ProofFailed as error:
-        said = str(error)
-        data = {"instance": inst.name, "proved": False, "reason": said}
-        return Answer(data, lambda: put_line(f"no proof: {said}"), Exit.NEGATIVE)
+        return _refusal("no proof", error, {"instance": inst.name, "proved": False})
     rows = [
-        {
-            "level": p.level,
-            "target": None if p.target is None else str(p.target),
-            "kind": p.kind,
-            "nodes": len(p.nodes),
-        }
-        for p in levels
+        {"level": p.level, "target": p.shown, "kind": p.kind, "nodes": len(p.nodes)} for p in levels
     ]
     what, flags = ("optimum>", "") if bound is None else ("bound>", "--bound ")
     flags += f"--variant {variant} " if variant else ""
@@ -79,7 +71,7 @@ def prove(
     def put() -> None:
         put_table(
             ["level", what, "kind", "nodes>"],
-            ([p.level, p.target or _shown(p.target), p.kind, len(p.nodes)] for p in levels),
+            ([p.level, p.target or p.shown, p.kind, len(p.nodes)] for p in levels),
         )
         put_line(f"proof written to {file}; check it: dlsched check-proof {flags}{instance} {file}")
 
@@ -102,38 +94,33 @@ def check_proof(
             return _of_bound(api.check_bound(instance, proof, variant=variant))
         checked = api.check_proof(instance, proof, variant=variant)
     except InvalidProof as error:
-        said = str(error)
-        data = {"valid": False, "reason": said}
-        return Answer(data, lambda: put_line(f"invalid: {said}"), Exit.NEGATIVE)
-    none = any(c.value is None for c in checked.levels)
+        return _refusal("invalid", error, {"valid": False})
+    none = "no solution" if checked.levels[0].value is None else ""
     levels = [
         {"level": c.level, "kind": c.kind, "leaves": c.leaves}
-        | ({} if c.value is None else number_to_data(c.value))
+        | (number_to_data(c.value) if c.value is not None else {})
         for c in checked.levels
     ]
+    optimal = f"the proof's solution of {checked.instance} is optimal"
 
     def put() -> None:
-        optimal = f"the proof's solution of {checked.instance} is optimal"
-        put_line(f"valid: {checked.instance} has no solution" if none else f"valid: {optimal}")
+        put_line(f"valid: {f'{checked.instance} has {none}' if none else optimal}")
         put_table(
             ["level", "optimum>", "kind", "leaves>"],
-            ([c.level, c.value or _shown(c.value), c.kind, c.leaves] for c in checked.levels),
+            ([c.level, none or c.value, c.kind, c.leaves] for c in checked.levels),
         )
 
-    data = {"valid": True, "instance": checked.instance, "infeasible": none, "levels": levels}
+    data = {"valid": True, "instance": checked.instance, "infeasible": bool(none), "levels": levels}
     return Answer(data, put)
 
 
-def _shown(value: object) -> str:
-    """Return a value as text; that there is no solution if there is none."""
-    return "no solution" if value is None else str(value)
+def _refusal(verdict: str, error: Exception, data: dict[str, object]) -> Answer:
+    said = f"{verdict}: {error}"
+    return Answer(data | {"reason": str(error)}, lambda: put_line(said), Exit.NEGATIVE)
 
 
 def _of_bound(found: CheckedBound) -> Answer:
-    value = number_to_data(found.value)
-    level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves} | value
-    better = f"a better {found.level} than {display(found.value)}"
-    return Answer(
-        {"valid": True, "instance": found.instance, "bound": level},
-        lambda: put_line(f"valid: no solution of {found.instance} has {better}"),
-    )
+    level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves}
+    data = {"valid": True, "instance": found.instance, "bound": level | number_to_data(found.value)}
+    better = f"has a better {found.level} than {display(found.value)}"
+    return Answer(data, lambda: put_line(f"valid: no solution of {found.instance} {better}"))

@@ -116,7 +116,7 @@ def proof_html(proof: Proof) -> str:
     rows = [
         (
             entry.level,
-            "no solution" if entry.target is None else number_text(entry.target),
+            entry.shown if entry.target is None else number_text(entry.target),
             entry.kind,
             entry.form,
             f"{entry.leaves:,}",

@@ -6,7 +6,7 @@ import ast
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from dlsched.errors import OptionError
@@ -81,7 +81,10 @@ def unloaded_methods(package: str) -> list[str]:
     OptionError
         If there is no such package.
     """
-    root = _root(package)
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise OptionError(f"there is no package {package}")
+    root = Path(next(iter(spec.submodule_search_locations)))
     found = []
     for file in sorted(root.rglob("*.py")):
         parts = file.relative_to(root).with_suffix("").parts
@@ -96,62 +99,3 @@ def _registers(tree: ast.Module) -> bool:
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     calls = (d.func for f in functions for d in f.decorator_list if isinstance(d, ast.Call))
     return any("method" in (getattr(c, "id", ""), getattr(c, "attr", "")) for c in calls)
-
-
-def _root(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise OptionError(f"there is no package {package}")
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
-def upward_imports(package: str) -> list[str]:
-    """Return the imports of a package's modules that go against the order of `FOLDERS`.
-
-    Each as ``file: imports module``; none for a package without folders.
-
-    Raises
-    ------
-    OptionError
-        If there is no such package.
-    """
-    root = _root(package)
-    upward = []
-    for file in sorted(root.rglob("*.py")):
-        parts = file.relative_to(root).with_suffix("").parts
-        here = _rank(parts)
-        if here is None:
-            continue
-        home = [package, *parts[:-1]]
-        for target in _imported(file.read_text(encoding="utf-8"), home):
-            there = _rank(target.split("."))
-            if there is not None and there > here:
-                upward.append(f"{file.relative_to(root)}: imports {package}.{target}")
-    return upward
-
-
-def _rank(parts: tuple[str, ...] | list[str]) -> int | None:
-    order = list(FOLDERS)
-    if parts[0] == MODEL:
-        return order.index("programs")
-    return order.index(parts[0]) if parts[0] in FOLDERS else None
-
-
-def _imported(text: str, home: Sequence[str]) -> Iterator[str]:
-    """Yield the modules of a package that a module of it imports, without the package's name.
-
-    The module is in the package and folders `home`, from which relative imports count.
-    """
-    package = f"{home[0]}."
-    here = ".".join(home)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), here)
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name.startswith(package):
-                yield name.removeprefix(package)

@@ -116,10 +116,15 @@ class LevelProof:
         """The number of leaves of the tree."""
         return sum(isinstance(node, Leaf) for node in self.nodes)
 
+    @property
+    def shown(self) -> str:
+        """The target as text."""
+        return "no solution" if self.target is None else str(self.target)
+
     def __repr__(self) -> str:
         """Return the level, the form, and the size of the tree."""
         return (
-            f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
+            f"<proof of {self.level}={shorten(self.shown, 20)} ({self.kind}) by the form "
             f"{self.form}: {len(self.nodes):,} nodes, {len(self.sums):,} sums>"
         )
 
@@ -155,10 +160,7 @@ class Proof(Rendered):
 
     def __repr__(self) -> str:
         """Return the instance, the levels with what they are proved to be, and the trees' size."""
-        targets = ", ".join(
-            f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
-        )
-        targets = "no solution" if self.solution is None else targets
+        targets = ", ".join(f"{level.level}={shorten(level.shown, 20)}" for level in self.levels)
         return shorten(
             f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
             f"{self.leaves:,} leaves>",

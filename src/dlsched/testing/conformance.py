@@ -15,7 +15,6 @@ from dlsched.testing import (
     method_checks,
     model_checks,
     package_checks,
-    thread_changes,
     variant_checks,
 )
 from dlsched.testing.search import Finding, SearchReport
@@ -24,7 +23,6 @@ from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "parts": package_checks.parts,
-    "layers": package_checks.layers,
     "methods": package_checks.methods,
     "generator": package_checks.generator,
     "json": document_checks.json_round_trip,
@@ -41,14 +39,12 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "deterministic": method_checks.deterministic,
     "limits": method_checks.limits,
     "warm_start": method_checks.warm_start,
-    "threads": thread_changes.threads,
     "proofs": model_checks.proofs,
     "variant_rows": variant_checks.variant_rows,
     "variant_fixings": variant_checks.variant_fixings,
     "variant_levels": variant_checks.variant_levels,
     "picture": package_checks.picture,
     "card": package_checks.card,
-    "page": package_checks.page,
 }
 """The checks by id, cheap ones first; the first line of each docstring states the requirement."""
 
@@ -89,7 +85,6 @@ def check_problem(
     checks: Collection[str] | None = None,
     examples: int = 25,
     card: str | Path | None = None,
-    page: str | Path | None = None,
 ) -> Conformance:
     """Check that a problem fulfils what the library's users and its other parts rely on.
 
@@ -101,9 +96,9 @@ def check_problem(
         Ids of the checks to run, keys of `CHECKS`; all by default.
     examples
         Instances to draw for each property.
-    card, page
-        Markdown files with the problem's model and documentation. Those of dlsched's own problems
-        are found in a checkout; the checks ``card`` and ``page`` are skipped where there is none.
+    card
+        Markdown file with the problem's model. Those of dlsched's own problems are found in a
+        checkout; the check ``card`` is skipped where there is none.
 
     Raises
     ------
@@ -115,16 +110,11 @@ def check_problem(
     unknown = set(checks or ()) - set(CHECKS)
     if unknown:
         raise OptionError(f"checks={sorted(unknown)} must be among {', '.join(CHECKS)}")
-    root = library.root().parent
-    subject = Subject(
-        find(name),
-        examples,
-        Path(card) if card else _existing(root / "models" / f"{name}.md"),
-        Path(page) if page else _existing(root / "docs" / "problems" / f"{name}.md"),
-    )
+    own = library.root().parent / "models" / f"{name}.md"
+    subject = Subject(find(name), examples, Path(card) if card else own if own.exists() else None)
     report = Conformance(name)
     for check in CHECKS if checks is None else checks:
-        if check in ("card", "page") and getattr(subject, check) is None:
+        if check == "card" and subject.card is None:
             report.skipped.append(check)
             continue
         try:
@@ -147,7 +137,3 @@ def check_problem(
         else:
             report.findings.append(Finding(check, finding.message, finding.instance))
     return report
-
-
-def _existing(path: Path) -> Path | None:
-    return path if path.exists() else None

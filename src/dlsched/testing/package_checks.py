@@ -1,4 +1,4 @@
-"""The checks of `check_problem` for a package: modules, layers, generator, picture and pages."""
+"""The checks of `check_problem` for a package: modules, methods, generator, picture and card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _REQUIRED = {
     "oracle": ("brute_force",),
     "strategy": ("instances",),
 }
-_BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
 
 
 def parts(subject: Subject) -> None:
@@ -46,12 +45,6 @@ def _wrong(package: str, module: str) -> str:
     loaded = importlib.import_module(places[0])
     missing = [name for name in names if not hasattr(loaded, name)]
     return f"{places[0]} has no {', '.join(missing)}" if missing else ""
-
-
-def layers(subject: Subject) -> None:
-    """The package's folders import only those above them, in the order of `layout.FOLDERS`."""
-    upward = layout.upward_imports(subject.problem.package)
-    require(not upward, "; ".join(upward))
 
 
 def methods(subject: Subject) -> None:
@@ -136,24 +129,5 @@ def card(subject: Subject) -> None:
     form = "a row is '| `x` | Var | meaning |', in a table headed '| component | kind | meaning |'"
     require(not lacks, f"the card has no row for {lacks} of the model; {form}")
     require(not more, f"the card has rows for {more}, which the model has not")
-    _require_methods(subject, subject.card.name, text)
-
-
-def page(subject: Subject) -> None:
-    """The page names every method, and its Python blocks run from top to bottom."""
-    assert subject.page is not None
-    text = subject.page.read_text(encoding="utf-8")
-    _require_methods(subject, subject.page.name, text)
-    blocks = [*_BLOCK.finditer(text)]
-    closed = len(blocks) == len(re.findall(r"^```python", text, re.MULTILINE))
-    require(closed, f"{subject.page}: a Python block is not closed")
-    names: dict[str, object] = {"__name__": f"docs.{subject.page.stem}"}
-    for block in blocks:
-        if not block[1]:
-            line = text.count("\n", 0, block.start(2))  # so that errors name the page's line
-            exec(compile("\n" * line + block[2], str(subject.page), "exec"), names)
-
-
-def _require_methods(subject: Subject, file: str, text: str) -> None:
     missing = [m.name for m in subject.methods(*Kind) if f"`{m.name}`" not in text]
-    require(not missing, f"{file} does not name {', '.join(missing)}")
+    require(not missing, f"{subject.card.name} does not name {', '.join(missing)}")

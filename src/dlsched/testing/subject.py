@@ -24,12 +24,11 @@ from dlsched.testing.trials import Broken
 
 @dataclass(frozen=True)
 class Subject:
-    """The problem under test, how many instances to draw, and its two documents."""
+    """The problem under test, how many instances to draw, and its card."""
 
     problem: Problem
     examples: int
     card: Path | None = None
-    page: Path | None = None
 
     def methods(self, *kinds: Kind) -> list[Method]:
         """Return its own methods of these kinds, without those of other packages."""

@@ -85,9 +85,7 @@ def decide(problem: ChangedProblem, instance: Instance, run: Run) -> Claim:
     if not wide and (undecided or claim.status is Status.INFEASIBLE):
         proved = [] if objective is None else _proved(claim, objective)
         exactly = solve_in_fractions(problem, instance, run, claim.solution, proved)
-        if exactly is not None and Status.INFEASIBLE in (exactly.status, claim.status):
-            return exactly
-        if exactly is not None and exactly.status is not claim.status:
+        if exactly is not None:
             before = claim.bounds[: len(proved)]
             return replace(exactly, bounds=[*before, *exactly.bounds[len(proved) :]])
     return claim
@@ -167,8 +165,7 @@ def solve_in_fractions(
             start = {id(variable): exact(variable.value) for variable in form.variables}
     choice = best_values(columns, [*rows.values()], costs[len(proved) :], start, run.stop_reason)
     if choice.status == "infeasible" and not proved:
-        reason = contradiction([*rows], choice.rows)
-        reason = f"{reason} (proved in fractions)"
+        reason = f"{contradiction([*rows], choice.rows)} (proved in fractions)"
         return Claim(None, Status.INFEASIBLE, reason, termination=Termination.INFEASIBLE)
     if choice.status != "optimal":
         return None

@@ -135,9 +135,8 @@ class Refinement(EstimatedProgram):
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""
-        reason = infeasibility_reason(form, self.run)
-        if self.excluded:  # every one of them breaks a limit
-            reason = "every placement breaks a limit, some by less than the solver's tolerances"
+        every = "every placement breaks a limit, some by less than the solver's tolerances"
+        reason = every if self.excluded else infeasibility_reason(form, self.run)
         return Claim(status=Status.INFEASIBLE, reason=reason)
 
     def start(self) -> None:

@@ -258,7 +258,6 @@ class ScheduleSearch:
             bounds.append(Bound(value, "claimed", "prices, to nine digits"))
             return replace(claim, status=Status.OPTIMAL, termination=None)
         if not self.complete and self.bound is not None and self.bound < 0:
-            reason = "by prices, not every job can finish"
-            ended = Termination.INFEASIBLE
-            return replace(claim, status=Status.INFEASIBLE, termination=ended, reason=reason)
+            claim = replace(claim, termination=Termination.INFEASIBLE, status=Status.INFEASIBLE)
+            return replace(claim, reason="by prices, not every job can finish")
         return claim
