@@ -80,12 +80,17 @@ def price_round(instance: Instance, run: Run) -> Claim:
     instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
     the bound of `pooled`.
     """
+    return rounded(instance, run)
+
+
+def rounded(instance: Instance, run: Run, programs: bool = True) -> Claim:
+    """Return the claim of `price_round`, or of its dives alone, without integer programs."""
     forced = [split_bound(instance)]
     if not instance.jobs:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        solution, bounds = Rounding(instance, run).run_to_the_end()
+        solution, bounds = Rounding(instance, run).run_to_the_end(programs)
     except TooManyStates:
         tuned = tune(instance).solution
         solution = improved(instance, tuned) if isinstance(tuned, Solution) else None
@@ -123,7 +128,7 @@ class Rounding:
             self.least = min(TUNABLES.most_dives, servers // TUNABLES.servers_per_dive)
             self.dives = max(TUNABLES.most_dives_large, self.least)
 
-    def run_to_the_end(self) -> tuple[Solution | None, list[Bound]]:
+    def run_to_the_end(self, programs: bool) -> tuple[Solution | None, list[Bound]]:
         """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
@@ -133,7 +138,7 @@ class Rounding:
             self._dive(relaxed.master)
             if self.best.solution is not None and not self.within(self.enough):
                 self.best.offer(improved(self.instance, self.best.solution))
-            if not self.within(self.enough):
+            if programs and not self.within(self.enough):
                 self._combine()
         if self.best.solution is None and (relaxed is None or relaxed.fits):
             self._tune()

@@ -18,9 +18,11 @@ from dlsched.solvers.standard_form import INF, StandardForm
 if TYPE_CHECKING:
     from scipy import sparse
 
-_TO_A_TARGET = {"mip_heuristic_run_feasibility_jump": False}
-"""Options of HiGHS with a target, which feasibility jump did not reach and took a sixth of the time
-for."""
+_OVER_PATTERNS = {"mip_heuristic_run_feasibility_jump": False}
+"""Options of HiGHS: feasibility jump takes a sixth of the time and finds little."""
+_OVER_SERVERS = _OVER_PATTERNS | {"mip_heuristic_run_rins": False, "mip_heuristic_run_rens": False}
+"""Without searches in smaller programs 22 programs of 4 servers take 29 % less time, 24 of 8 30 %;
+of those over patterns single ones take longer."""
 
 
 class Supply(NamedTuple):
@@ -161,11 +163,10 @@ def integer(
             for option, gain in zip(program.options, cutoff.surplus, strict=True)
         ]
         form.upper[: len(out)][np.array(out)] = 0.0
-    options = None if target is None else _TO_A_TARGET
-    return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=options)
+    return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=_OVER_PATTERNS)
 
 
 def numbered(program: Program, run: Run, floor: int | None = None) -> Outcome:
     """Solve the program with every server; with a floor it minimises the split jobs."""
     form = standard_form(program, server_supply(program), floor, pooled=True)
-    return highs.solve(form, 0, run, quiet=True)
+    return highs.solve(form, 0, run, quiet=True, options=_OVER_SERVERS)
