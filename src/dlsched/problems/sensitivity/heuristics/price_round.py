@@ -17,7 +17,6 @@ from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
-from dlsched.problems.sensitivity.structures.server_knapsack import improved
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -58,8 +57,6 @@ class Tunables:
     """Most dives on large clusters, unless the least number is larger there."""
     most_enumerated: int = 1000
     """Upper limit of the patterns that are enumerated at the end."""
-    distance: int = 4
-    """On large clusters an integer program uses patterns that much more or less often at most."""
 
 
 TUNABLES = Tunables()
@@ -72,11 +69,10 @@ def price_round(instance: Instance, run: Run) -> Claim:
     The relaxation of `patterns`, in which items may serve as smaller ones and a split job costs
     0.01 % of the largest throughput of a job; its bound is certified. Dives round one column after
     the other, in two orders, then at random; from 100 servers on they end within 0.1 % of the
-    bound. Where that is not enough, the jobs of each server get the best choices, then integer
-    programs follow: over the patterns known, with those of `tune`, and with all that a better
-    solution can use. The card has the steps in full.
+    bound. Where that is not enough, integer programs follow: over the patterns known, with those of
+    `tune`, and with all that a better solution can use. The card has the steps in full.
 
-    If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
+    If a limit strikes before there is a solution, it is that of `tune`. An
     instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
     the bound of `pooled`.
     """
@@ -93,7 +89,7 @@ def rounded(instance: Instance, run: Run, programs: bool = True) -> Claim:
         solution, bounds = Rounding(instance, run).run_to_the_end(programs)
     except TooManyStates:
         tuned = tune(instance).solution
-        solution = improved(instance, tuned) if isinstance(tuned, Solution) else None
+        solution = tuned if isinstance(tuned, Solution) else None
         bounds = pooled_bounds(instance, run)
     if solution is not None:
         return Claim(solution=solution, bounds=[bounds, forced])
@@ -136,8 +132,6 @@ class Rounding:
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if self.best.solution is not None and not self.within(self.enough):
-                self.best.offer(improved(self.instance, self.best.solution))
             if programs and not self.within(self.enough):
                 self._combine()
         if self.best.solution is None and (relaxed is None or relaxed.fits):
@@ -184,24 +178,23 @@ class Rounding:
         relaxed = relax(program, self.run)
         if relaxed is None:
             return
-        self._integer(relaxed.master.values if self.large else None)
+        self._integer()
         if self.within(TUNABLES.near) or self.run.stop_reason():
             return
         if self._tune():
-            self._integer(None)
+            self._integer()
         value = self.best.value
         if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
             return
         better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
         if program.complete(TUNABLES.most_enumerated, [better], self.run):
-            self._integer(None)
+            self._integer()
 
     def _tune(self) -> bool:
-        """Offer what `tune` finds, improved, and add its patterns; return whether any are new."""
-        tuned = tune(self.instance).solution
-        if not isinstance(tuned, Solution):
+        """Offer what `tune` finds, and add its patterns; return whether any are new."""
+        solution = tune(self.instance).solution
+        if not isinstance(solution, Solution):
             return False
-        solution = improved(self.instance, tuned)
         self.best.offer(solution)
         known = len(self.program.patterns)
         add_known(self.program, [solution])
@@ -218,17 +211,11 @@ class Rounding:
         pairs = zip(counts, self.program.values, strict=True)
         return sum(round(often) * value for often, value in pairs)
 
-    def _integer(self, near: Vector | None) -> None:
-        """Solve the integer program over the patterns known, or only near a point."""
+    def _integer(self) -> None:
+        """Solve the integer program over the patterns known."""
         run = self.run.nested(gap=TUNABLES.gap)
-        outcome = integer(
-            self.program,
-            run,
-            nodes=TUNABLES.nodes,
-            target=self._goal(self.best.value or 0),
-            near=near,
-            distance=TUNABLES.distance,
-        )
+        goal = self._goal(self.best.value or 0)
+        outcome = integer(self.program, run, nodes=TUNABLES.nodes, target=goal)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Cutoff, Program
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row, pooled_rows
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -142,21 +142,13 @@ def integer(
     cutoffs: Sequence[Cutoff] = (),
     nodes: int | None = None,
     target: float | None = None,
-    near: Vector | None = None,
-    distance: int = 0,
 ) -> Outcome:
     """Solve the integer program over the patterns known, with a limit on the nodes.
 
-    It ends with an objective of at least `target`, too, in the units of ``costs``. With `near`,
-    a point of the relaxation, each pattern is used at most `distance` times more or less often
-    than there: solutions as good are found in less time on large clusters.
+    It ends with an objective of at least `target`, too, in the units of ``costs``.
     Options that solutions from the cutoffs on cannot use are fixed at 0.
     """
     form = standard_form(program, pattern_supply(program), floor, pooled=True)
-    if near is not None:
-        first = len(near) - len(program.patterns)
-        form.lower[first:] = np.maximum(np.floor(near[first:] + TOLERANCE) - distance, 0.0)
-        form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + distance
     for cutoff in cutoffs:
         out = [
             cutoff.largest[option.profile] - gain > cutoff.allowance
