@@ -41,20 +41,12 @@ class Tunables:
     gap: float = 2e-4
     """Gap of the integer programs."""
     close: float = 5e-5
-    """Gap at which the least number of dives need not be made."""
+    """Gap at which the second dive need not be made."""
+    dives: int = 6
     penalty: float = 1e-4
     """Cost of a split job, as a fraction of the largest throughput of a job."""
     nodes: int = 100
     """Upper limit of the nodes of an integer program, instead of a time limit."""
-    least_dives: int = 2
-    """Dives that are made as long as the gap is not small."""
-    most_dives: int = 6
-    large: int = 100
-    """From this many servers on no more is done if dives come near the bound."""
-    servers_per_dive: int = 128
-    """On large clusters, servers for each of the least dives: all else takes longer there."""
-    most_dives_large: int = 3
-    """Most dives on large clusters, unless the least number is larger there."""
     most_enumerated: int = 1000
     """Upper limit of the patterns that are enumerated at the end."""
 
@@ -68,13 +60,12 @@ def price_round(instance: Instance, run: Run) -> Claim:
 
     The relaxation of `patterns`, in which items may serve as smaller ones and a split job costs
     0.01 % of the largest throughput of a job; its bound is certified. Dives round one column after
-    the other, in two orders, then at random; from 100 servers on they end within 0.1 % of the
-    bound. Where that is not enough, integer programs follow: over the patterns known, with those of
-    `tune`, and with all that a better solution can use. The card has the steps in full.
+    the other, in two orders, then at random. Where that is not enough, integer programs follow:
+    over the patterns known, with those of `tune`, and with all that a better solution can use. The
+    card has the steps in full.
 
-    If a limit strikes before there is a solution, it is that of `tune`. An
-    instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
-    the bound of `pooled`.
+    If a limit strikes before there is a solution, it is that of `tune`. An instance whose servers
+    have too many sums of CPUs or memory for pricing is left to `tune`, with the bound of `pooled`.
     """
     return rounded(instance, run)
 
@@ -115,14 +106,6 @@ class Rounding:
             run, self._worth, shown=lambda value: float(value * self.program.granularity)
         )
         """Its value is the throughput as a multiple of the granularity."""
-        servers = instance.servers.count
-        self.large = servers >= TUNABLES.large
-        self.enough = TUNABLES.near if self.large else TUNABLES.gap
-        self.least = TUNABLES.least_dives
-        self.dives = TUNABLES.most_dives
-        if self.large:
-            self.least = min(TUNABLES.most_dives, servers // TUNABLES.servers_per_dive)
-            self.dives = max(TUNABLES.most_dives_large, self.least)
 
     def run_to_the_end(self, programs: bool) -> tuple[Solution | None, list[Bound]]:
         """Add patterns until the gap is small; return the best solution and the bounds."""
@@ -132,7 +115,7 @@ class Rounding:
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if programs and not self.within(self.enough):
+            if programs and not self.within(TUNABLES.gap):
                 self._combine()
         if self.best.solution is None and (relaxed is None or relaxed.fits):
             self._tune()
@@ -153,19 +136,13 @@ class Rounding:
         """Round the relaxation by dives, until the gap is small."""
         points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
-        for k, point in enumerate(dive.points(self.dives)):
+        for k, point in enumerate(dive.points(TUNABLES.dives)):
             if point is not None and points.offer(point):
-                value = points.value or 0
-                dive.known = self._goal(value) if self.large else self._objective(value)
-            if self.within(TUNABLES.close if k + 1 < self.least else self.enough, points):
+                dive.known = self._objective(points.value or 0)
+            if self.within(TUNABLES.gap if k else TUNABLES.close, points):
                 break
         if points.solution is not None:
             self.best.offer(solution_from(self.program, points.solution), points.value)
-
-    def _goal(self, throughput: int) -> float:
-        """Return the objective to exceed: that of a throughput, and that of a small gap."""
-        near = (1 - self.enough) * self._objective(self.program.bound or 0)
-        return max(self._objective(throughput), near)
 
     def _objective(self, throughput: int) -> float:
         """Return a throughput in the unit of the program's costs."""
@@ -214,8 +191,9 @@ class Rounding:
     def _integer(self) -> None:
         """Solve the integer program over the patterns known."""
         run = self.run.nested(gap=TUNABLES.gap)
-        goal = self._goal(self.best.value or 0)
-        outcome = integer(self.program, run, nodes=TUNABLES.nodes, target=goal)
+        near = (1 - TUNABLES.gap) * self._objective(self.program.bound or 0)
+        target = max(self._objective(self.best.value or 0), near)
+        outcome = integer(self.program, run, nodes=TUNABLES.nodes, target=target)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)
