@@ -9,8 +9,11 @@ Figures are in benchmarks/figures/shares.md.
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,12 +34,30 @@ HEAD = (
 )
 
 
+def measured() -> Rates:
+    """Return the published rates, whose pairs are in a file of their own, a table."""
+    types: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in TYPES}
+    for row in json.loads((MEASURED / "isolated_throughputs.json").read_text(encoding="utf-8")):
+        for kind, rate in row["iterations_per_second"].items():
+            types[kind][str((row["job_type"], row["scale_factor"]))] = {"null": rate}
+    with gzip.open(MEASURED / "colocated_throughputs.json.gz", "rt", encoding="utf-8") as file:
+        table = json.load(file)
+    for cells in table["rows"]:
+        row = dict(zip(table["columns"], cells, strict=True))
+        model, beside = (str((row[name], row["scale_factor"])) for name in ("job_type", "beside"))
+        both = [row[f"iterations_per_second{whose}"] for whose in ("", "_of_the_other")]
+        types[row["gpu"]][model][beside] = both
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rates.json"
+        path.write_text(json.dumps(types), encoding="utf-8")
+        return read_rates(path)
+
+
 def workload(count: int, gpus: int, objective: str) -> Instance:
     """Return an instance of jobs with iterations of their own, with space sharing."""
     if not MEASURED.exists():
         return dlsched.generate("shares", 0, jobs=count, gpus=gpus, objective=objective)
-    pairs = MEASURED / "colocated_throughputs.json.gz"
-    rates: Rates = read_rates(MEASURED / "isolated_throughputs.json", pairs)
+    rates = measured()
     rng = random.Random(0)
     by_scale: dict[int, list[str]] = {scale: [] for scale in SCALES}
     for (model, scale), row in rates.alone.items():

@@ -203,7 +203,7 @@ def test_a_limit_changes_nothing_that_is_proved(problem: str) -> None:
 
 def test_stages_are_announced() -> None:
     """A listener hears of heuristics, bound and search; one at certified bounds ends it all."""
-    instance = dlsched.generate("sensitivity", 2, servers=2)
+    instance = dlsched.generate("sensitivity", 1, servers=10)
     alone = dlsched.solve(instance, "price_round")
     events: list[StageEvent] = []
     best = dlsched.solve(instance, on_stage=events.append)

@@ -175,7 +175,7 @@ def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
         return call(method, *others)
 
     monkeypatch.setattr(registry, "call", noted)
-    instance = dlsched.generate("sensitivity", 2, servers=2)
+    instance = dlsched.generate("sensitivity", 1, servers=10)
     best = dlsched.solve(instance)
     assert asked == ["price_round"] and best.status is Status.OPTIMAL
     assert best.trajectory[-1].bound == float(best.objective[0])

@@ -14,7 +14,6 @@ from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Program, conversions
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
-from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
 from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as Host
@@ -74,38 +73,6 @@ def test_any_prices_bound_the_split_jobs() -> None:
         duals[-1] = -rng.uniform(0, 0.01)  # of the floor
         prices = program.prices(duals)
         assert Lagrangian(program, prices, floor).splits() <= best.objective[1]
-
-
-def test_the_knapsack_is_the_best_of_all_combinations() -> None:
-    """On a server with a part of a split job: the same throughput as by trying all choices."""
-    instance = dlsched.generate("sensitivity", 5, servers=2, multi=True, split="50/20/30")
-    rng = np.random.default_rng(1)
-    names = sorted(instance.profiles)
-    servers = instance.servers
-    for _ in range(10):
-        free, parts = 6, []
-        while free:
-            name = names[int(rng.integers(len(names)))]
-            gpus = instance.profiles[name].gpus
-            if gpus <= free and len(parts) < 4:
-                parts.append((name, gpus))
-                free -= gpus
-            else:
-                free -= 1
-        other = least_choices(instance)[names[0]]
-        used = Item(2, other.cpus, other.memory)
-        found = Knapsack(instance, [*parts, (names[0], 2)]).solve(parts, [used])
-        best = max(
-            sum(choice.throughput for choice in choices)
-            for choices in product(*(instance.undominated[name] for name, _ in parts))
-            if all(
-                2 * getattr(other, r)
-                + sum(g * getattr(c, r) for c, (_, g) in zip(choices, parts, strict=True))
-                <= getattr(servers, r)
-                for r in ("cpus", "memory")
-            )
-        )
-        assert sum(choice.throughput for choice in found) == best
 
 
 def test_conversions_compose_to_all_that_fit() -> None:

@@ -1,7 +1,6 @@
 """TUNE, GREEDY and the baselines: their steps by hand, and their properties."""
 
 from fractions import Fraction
-from itertools import product
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
@@ -12,11 +11,6 @@ from sensitivity_instances import instance as made_of
 
 TUNED = ("tune", "tune_public", "proportional")
 STATIC = ("greedy", "drf", "tetris")
-ORDERS = ("descending demand", "given", "gpus")
-READINGS = [
-    {"order": order, "fit": fit, "peers": peers}
-    for order, fit, peers in product(ORDERS, ("best", "first"), ("just enough", "cpu per gpu"))
-]
 
 
 @drawn(60, strategies.sensitivity(max_jobs=7))
@@ -25,9 +19,8 @@ def test_every_job_is_placed(instance: Instance) -> None:
     # The checker accepts every solution, in which no job is below its proportional throughput.
     gpus = [instance.profile(job).gpus for job in instance.jobs]
     fits = sum(gpus) <= instance.servers.count * instance.servers.gpus
-    runs = [(name, {}) for name in TUNED] + [("tune", reading) for reading in READINGS]
-    for name, options in runs:
-        result = dlsched.solve(instance, name, **options)
+    for name in TUNED:
+        result = dlsched.solve(instance, name)
         if result.solution is None:
             assert not instance.may_wait
             assert not fits or not instance.allow_split
@@ -77,8 +70,8 @@ def test_a_reverted_job_that_takes_more_memory_overloads_no_server() -> None:
     made = made_of((8, 8, 24, 32), profiles, "baaba")
     best = dlsched.solve(made)
     assert (best.status, best.objective[0]) == ("optimal", Fraction(26, 5))
-    for reading in READINGS:
-        found = dlsched.solve(made, "tune", **reading)
+    for name in ("tune", "tune_public"):
+        found = dlsched.solve(made, name)
         assert 5 <= found.objective[0] <= best.objective[0]
     assert dlsched.solve(made, "greedy").status == "no solution"
     waits = made.model_copy(update={"may_wait": True})
@@ -96,10 +89,10 @@ def test_peers_are_reverted_just_enough() -> None:
     }
     made = made_of((1, 5, 10, 5), profiles, ["large", "small", "modest", "plain"])
     kept = {}
-    for peers in ("just enough", "cpu per gpu"):
-        given_ = dlsched.solve(made, "tune", order="given", peers=peers).solution.allocation
-        kept[peers] = [given_[f"j{i}"].cpus for i in range(4)]
-    assert kept == {"just enough": [5, 2, 1, 2], "cpu per gpu": [2, 3, 1, 2]}
+    for name in ("tune", "tune_public"):
+        given_ = dlsched.solve(made, name).solution.allocation
+        kept[name] = [given_[f"j{i}"].cpus for i in range(4)]
+    assert kept == {"tune": [5, 2, 1, 2], "tune_public": [2, 3, 1, 2]}
 
 
 def test_orders_differ() -> None:
@@ -110,10 +103,10 @@ def test_orders_differ() -> None:
         "modest": by_cpus(1, 1),
     }
     made = made_of((1, 3, 6, 3), profiles, ["three", "four", "modest"])
-    worth = {o: dlsched.solve(made, "tune", order=o).objective[0] for o in ORDERS}
-    # given, gpus: 3, then the share of 2, then 1; descending: 4, then the share of 2, and then
+    worth = {name: dlsched.solve(made, name).objective[0] for name in ("tune", "tune_public")}
+    # In the file's order: 3, then the share of 2, then 1; descending: 4, then the share of 2, and then
     # one CPU is missing, so that the job with 4 reverts.
-    assert worth == {"given": Fraction(7, 2), "gpus": Fraction(7, 2), "descending demand": 3}
+    assert worth == {"tune": 3, "tune_public": Fraction(7, 2)}
 
 
 def test_greedy_leaves_gpus_idle() -> None:

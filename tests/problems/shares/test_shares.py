@@ -119,20 +119,11 @@ def test_files_of_the_public_code(tmp_path: Path) -> None:
 
 
 def test_flat_files(tmp_path: Path) -> None:
-    """A list of rates alone, and a table of pairs with its columns in any order."""
-    alone = [
-        {"job_type": m, "scale_factor": 1, "iterations_per_second": {"v100": r}}
-        for m, r in (("A", 4), ("B", 3))
-    ]
-    columns = ["beside", "gpu", "job_type", "scale_factor", "iterations_per_second"]
-    columns.append("iterations_per_second_of_the_other")
-    pairs = {"columns": columns, "rows": [["B", "v100", "A", 1, 3, 2]]}
-    paths = tmp_path / "alone.json", tmp_path / "pairs.json"
-    for path, data in zip(paths, (alone, pairs), strict=True):
-        path.write_text(json.dumps(data))
-    rates = read_rates(*paths)
-    assert rates.alone["B", 1] == {"v100": 3}
-    assert rates.beside["A", "B", 1, "v100"] == (3, 2)
+    """A list of rates alone."""
+    row = {"job_type": "A", "scale_factor": 1, "iterations_per_second": {"v100": 4}}
+    path = tmp_path / "alone.json"
+    path.write_text(json.dumps([row, row | {"job_type": "B"}]))
+    assert read_rates(path) == ({("A", 1): {"v100": 4}, ("B", 1): {"v100": 4}}, {})
 
 
 @pytest.mark.parametrize(

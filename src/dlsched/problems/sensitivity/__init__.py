@@ -23,9 +23,16 @@ _RULES = ("tune", "tune_public", "greedy", "drf", "tetris", "proportional")
 
 
 def starts(instance: Instance) -> list[Start]:
-    """Return the heuristics that the exact method begins from; their patterns are its first."""
-    when = When.LAST if len(instance.jobs) > _MANY_JOBS else When.FIRST
-    return [Start("price_round", When.FIRST), *(Start(name, when) for name in _RULES)]
+    """Return the heuristics that the exact method begins from; their patterns are its first.
+
+    On few servers it begins with dives of its own, and mostly ends before a heuristic would.
+    """
+    from dlsched.problems.sensitivity.exact.search import TUNABLES
+
+    few = instance.servers.count <= TUNABLES.few_servers
+    rules = When.LAST if few or len(instance.jobs) > _MANY_JOBS else When.FIRST
+    first = When.LAST if few else When.FIRST
+    return [Start("price_round", first), *(Start(name, rules) for name in _RULES)]
 
 
 PROBLEM = Problem(

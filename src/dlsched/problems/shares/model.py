@@ -6,12 +6,20 @@ Coefficients are computed exactly and rounded once, upward, so that the model is
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import Any
 
 from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
-from dlsched.problems.shares.structures.kinds import Kind, ceiling, kinds_of, line
+from dlsched.problems.shares.structures.kinds import (
+    Kind,
+    Part,
+    ceiling,
+    kinds_of,
+    line,
+    parts,
+)
 from dlsched.problems.shares.structures.times import Times, solution_of, times_of
 
 ESTIMATED = ("value",)
@@ -38,13 +46,14 @@ def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = Fa
     import pyomo.core as pyo
 
     kinds = kinds_of(instance)
-    of_model = _by_model(kinds)
+    present = Counter(job.model for job in instance.jobs)
     alone = [(c, k) for c, kind in kinds.items() for k in kind.rates]
     sides = [
         (c, other, k)
         for (model, other, k) in instance.beside
-        if other in of_model and (model != other or sum(x.count for x in of_model[model]) > 1)
-        for c in (kind.name for kind in of_model.get(model, ()))
+        if present[other] > (model == other)
+        for c, kind in kinds.items()
+        if kind.example.model == model
     ]
     m = pyo.ConcreteModel(instance.name)
     m.KINDS = pyo.Set(initialize=list(kinds))
@@ -54,37 +63,27 @@ def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = Fa
     m.y = pyo.Var(m.ALONE, bounds=lambda m, c, k: (0, kinds[c].count))
     m.z = pyo.Var(m.BESIDE, bounds=lambda m, c, b, k: (0, kinds[c].count))
     m.level = pyo.Var(bounds=(0, 1 if kinds else 0))
-    m.UNIT, m.AT, m.HELD = _unit(ceiling(instance)), at, {}
+    m.UNIT, m.AT, m.HELD = math.ldexp(1.0, math.frexp(float(ceiling(instance)))[1]), at, {}
     m.value = pyo.Objective(expr=m.UNIT * m.level, sense=pyo.maximize)
     m.GRANULARITY = {"value": 0}
-    _add_limits(instance, m, kinds, of_model)
-    _add_values(instance, m, kinds, at, integers)
+    every = list(parts(instance, kinds, m.y, m.z))
+    _add_limits(instance, m, kinds, every)
+    _add_values(instance, m, kinds, every, integers)
     return m
 
 
-def _by_model(kinds: dict[str, Kind]) -> dict[str, list[Kind]]:
-    of_model: dict[str, list[Kind]] = {}
-    for kind in kinds.values():
-        of_model.setdefault(kind.example.model, []).append(kind)
-    return of_model
-
-
-def _add_limits(
-    instance: Instance, m: Any, kinds: dict[str, Kind], of_model: dict[str, list[Kind]]
-) -> None:
+def _add_limits(instance: Instance, m: Any, kinds: dict[str, Kind], every: list[Part]) -> None:
     """Add the rows of time and GPUs, and of what two sides share."""
     import pyomo.core as pyo
 
-    busy: dict[str, list[Any]] = {c: [] for c in kinds}
-    used: dict[str, list[Any]] = {k: [] for k in instance.gpus}
-    shared: dict[tuple[str, str, str], list[Any]] = {}
-    for (c, k), y in m.y.items():
-        busy[c].append(y)
-        used[k].append(2 * kinds[c].gpus * y)
+    busy = defaultdict[str, list[Any]](list)
+    used = defaultdict[str, list[Any]](list)
+    shared = defaultdict[tuple[str, str, str], list[Any]](list)
+    for part in every:
+        busy[part.kind.name].append(part.time)
+        used[part.type].append(part.halves * part.time)
     for (c, b, k), z in m.z.items():
-        busy[c].append(z)
-        used[k].append(kinds[c].gpus * z)
-        shared.setdefault((kinds[c].example.model, b, k), []).append(z)
+        shared[kinds[c].example.model, b, k].append(z)
 
     def time(m: Any, c: str) -> Any:
         return pyo.quicksum(busy[c]) <= kinds[c].count
@@ -107,25 +106,23 @@ def _add_limits(
 
 
 def _add_values(
-    instance: Instance, m: Any, kinds: dict[str, Kind], at: Fraction, integers: bool
+    instance: Instance, m: Any, kinds: dict[str, Kind], every: list[Part], integers: bool
 ) -> None:
     """Add the rows of the level: the sum of the jobs' values, or no job's is less."""
     import pyomo.core as pyo
 
-    work: dict[str, list[tuple[Fraction, Any]]] = {c: [] for c in kinds}
-    for (c, k), y in m.y.items():
-        work[c].append((Fraction(kinds[c].rates[k]), y))
-    for (c, b, k), z in m.z.items():
-        work[c].append((Fraction(instance.beside[kinds[c].example.model, b, k]), z))
-    lines = {c: line(instance, kind.example, at) for c, kind in kinds.items()}
+    work = defaultdict[str, list[tuple[Fraction, Any]]](list)
+    for part in every:
+        work[part.kind.name].append((part.rate, part.time))
+    lines = {c: line(instance, kind.example, m.AT) for c, kind in kinds.items()}
     unit = Fraction(m.UNIT)
 
-    def row(constant: Fraction, parts: list[tuple[Fraction, Any]]) -> Any:
-        scale = _scale([constant, *(number for number, _ in parts)]) if integers else 1
-        terms = (_up(scale * number, integers) * var for number, var in parts)
-        return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(terms)
+    def row(constant: Fraction, terms: list[tuple[Fraction, Any]]) -> Any:
+        scale = _scale([constant, *(number for number, _ in terms)]) if integers else 1
+        products = (_up(scale * number, integers) * var for number, var in terms)
+        return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(products)
 
-    def parts(c: str, count: int) -> list[tuple[Fraction, Any]]:
+    def values(c: str, count: int) -> list[tuple[Fraction, Any]]:
         slope = lines[c][1] / (count * unit)
         return [(slope * rate, var) for rate, var in work[c]]
 
@@ -133,24 +130,16 @@ def _add_values(
         needs = lines[c][1] * max(rate for rate, _ in work[c])
         if instance.objective == "total" or needs > _NEGLIGIBLE * unit:
             return pyo.Constraint.Skip
-        return row(lines[c][0] / unit, parts(c, kinds[c].count))
+        return row(lines[c][0] / unit, values(c, kinds[c].count))
 
     m.least = pyo.Constraint(m.KINDS, rule=least)
-    terms = [term for c in kinds for term in parts(c, 1)] if instance.objective == "total" else []
+    terms = [term for c in kinds for term in values(c, 1)] if instance.objective == "total" else []
     m.total = pyo.Constraint(expr=row(Fraction(0), terms) if terms else pyo.Constraint.Skip)
 
 
 def _scale(numbers: list[Fraction]) -> int:
     """Return a power of two by which the largest of a row's numbers has `_BITS` bits."""
     return int(2 ** max(0, _BITS - math.frexp(float(max([Fraction(1), *numbers])))[1]))
-
-
-def _unit(most: Fraction) -> float:
-    """Return the least power of two from a number on; 1 for 0."""
-    if not most:
-        return 1.0
-    mantissa, exponent = math.frexp(float(most))
-    return math.ldexp(1.0, exponent if mantissa > 0.5 else exponent - 1) * (1 + (mantissa == 0.5))
 
 
 def _up(number: Fraction, integer: bool) -> float:

@@ -32,8 +32,9 @@ def patterns(instance: Instance, run: Run) -> Claim:
     that splits only jobs larger than a server splits fewest; else a second program holds the
     throughput and minimises the split jobs, with a bound from its own prices.
 
-    It begins from the best solution of all heuristics, and ends when the throughput is within
-    ``gap`` of its bound. Where the solver's precision decides, the reason says how far it goes.
+    It begins from the best solution of all heuristics, on few servers from dives, and ends when the
+    throughput is within ``gap`` of its bound. Where the solver's precision decides, the reason says
+    how far it goes.
     An instance whose servers have too many sums of CPUs or memory for the dynamic program is
     solved by `milp`, or, if that is too large, by the heuristics with the bound of `pooled`.
     """

@@ -12,7 +12,7 @@ from dlsched.problems.sensitivity.definition.check import value_of
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.exact.milp import incumbent
-from dlsched.problems.sensitivity.heuristics.price_round import price_round
+from dlsched.problems.sensitivity.heuristics.price_round import rounded
 from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_from,
     solution_of_numbered,
@@ -45,7 +45,8 @@ class Tunables:
     most_columns: int = 5_000
     """Upper limit of the pairs of server and kind of item of the program with every server."""
     few_servers: int = 8
-    """Up to this many servers that program may be tried before all patterns."""
+    """Up to this many servers that program may be tried before all patterns, and before heuristics:
+    4 servers, jobs of several GPUs, 20 seeds: 84 ms in the mean instead of 221, CP-SAT 128."""
 
 
 TUNABLES = Tunables()
@@ -88,9 +89,13 @@ class Search:
         self.best.begin(self._price_round, lambda solution: solution)
 
     def _price_round(self) -> Iterator[Solution]:
-        """Yield the solution of `price_round`, and keep its bounds."""
+        """Yield the solution of `price_round`, and keep its bounds.
+
+        Where the program with every server follows, which is faster, it is without its programs.
+        """
         self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
-        claim = price_round(self.instance, self.run.nested())
+        many = self.instance.servers.count > TUNABLES.few_servers
+        claim = rounded(self.instance, self.run.nested(), programs=many)
         if isinstance(claim.solution, Solution):
             yield claim.solution
         self.limit(*claim.bounds[0])

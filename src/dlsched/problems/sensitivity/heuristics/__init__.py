@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
 from dlsched.problems.sensitivity.heuristics.price_round import price_round  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.heuristics.tuning import (
-    FITS,
     best_demand,
     claim_of,
     runnable,
     tuned_in_order,
-    validate_option,
 )
 from dlsched.problems.sensitivity.structures.free_resources import Cluster
 from dlsched.registry.own import method
@@ -23,27 +22,23 @@ from dlsched.results.result import Claim
 
 
 @method("sensitivity", kind="heuristic")
-def greedy(instance: Instance, *, fit: str = "first") -> Claim:
+def greedy(instance: Instance) -> Claim:
     """Synergy-GREEDY (section 3.3): first fit of best-case demands in the file's order.
 
     A job whose demand does not fit waits, and GPUs may stay idle. If a job would wait although
     ``may_wait`` is false, there is no solution.
 
-    Parameters
-    ----------
-    fit
-        ``"first"``: a job of several GPUs goes to the first server that can take the whole job,
-        else it is split over the first servers with free capacity. ``"best"``: see `tune`.
+    A job of several GPUs goes to the first server that can take the whole job, else it is split
+    over the first servers with free capacity.
     """
-    validate_option("fit", fit, FITS)
-    return _place(instance, instance.jobs, instance.best_cases, fit)
+    return _place(instance, instance.jobs, instance.best_cases)
 
 
 @method("sensitivity", kind="baseline")
 def proportional(instance: Instance) -> Claim:
     """Every GPU comes with its server's share of CPUs and memory: today's schedulers."""
     jobs = sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus)
-    return _place(instance, jobs, instance.shares, "best")
+    return _place(instance, jobs, instance.shares, best=True)
 
 
 @method("sensitivity", kind="baseline")
@@ -101,22 +96,20 @@ def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -
     """Place jobs by ascending key, ties in the file's order, with static demands or by TUNE."""
     ordered = sorted(instance.jobs, key=key)
     if not tuned:
-        return _place(instance, ordered, instance.best_cases, "first")
-    return tuned_in_order(instance, runnable(instance, ordered), "best", "just enough")
+        return _place(instance, ordered, instance.best_cases)
+    return tuned_in_order(instance, runnable(instance, ordered))
 
 
 def _place(
-    instance: Instance, jobs: Iterable[Job], choices: Mapping[str, Choice], fit: str
+    instance: Instance, jobs: Iterable[Job], choices: Mapping[str, Choice], best: bool = False
 ) -> Claim:
-    """Place jobs with the choice of their profile; those that do not fit wait."""
+    """Place jobs by first fit or `best` fit with their profile's choice; others wait."""
     cluster = Cluster(instance)
     waiting = []
     for job in jobs:
         choice = choices[job.profile]
-        if fit == "first":
-            placed = cluster.first_fit(job, choice, together=True)
-        else:
-            placed = cluster.best_fit(job, choice)
+        fit = cluster.best_fit if best else partial(cluster.first_fit, together=True)
+        placed = fit(job, choice)
         if placed is None:
             waiting.append(job)
         else:

@@ -17,10 +17,11 @@ _WHOLE = 1e-6
 class Dive:
     """Dives from the optimum of a `Master`, whose bounds of columns they change.
 
-    In one half of the dives first the patterns are made whole, in the other the options; then the
-    others, and the conversions. Of those that are not whole one is rounded up, and none is used
-    less than its value rounded down. If the program then has no solution, the column is rounded
-    down instead. A dive ends where the objective falls to what is `known`.
+    In every other dive the patterns are made whole before the options; the conversions come last.
+    Of those that are not whole one is rounded up: in the first two dives that of the largest
+    fraction, in the others one that is drawn with probabilities in proportion to the fractions.
+    None is used less than its value rounded down. If the program then has no solution, the column
+    is rounded down instead. A dive ends where the objective falls to what is `known`.
     """
 
     def __init__(self, master: Master) -> None:
@@ -39,11 +40,7 @@ class Dive:
         self.upper = np.full(len(self.columns), np.inf)
 
     def points(self, tries: int) -> Iterator[Vector | None]:
-        """Yield what each dive finds: a whole point, or ``None``.
-
-        In the first two dives the column of the largest fraction is rounded up, in the others one
-        that is drawn with probabilities in proportion to the fractions.
-        """
+        """Yield what each dive finds: a whole point, or ``None``."""
         master = self.master
         rng = np.random.default_rng(0)
         basis = master.solver.basis
@@ -52,14 +49,13 @@ class Dive:
         for k in range(tries):
             if master.run.stop_reason():
                 return
-            if k:
-                self.lower[:] = 0.0
-                self.upper[:] = np.inf
-                self._bound(np.arange(len(self.columns)))
-                master.solver.restore(basis)
-                master.values = values
-                master.objective = objective
-            yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
+            self.lower[:] = 0.0
+            self.upper[:] = np.inf
+            self._bound(np.arange(len(self.columns)))
+            master.solver.restore(basis)
+            master.values = values
+            master.objective = objective
+            yield self._dive(self.orders[k % 2], rng if k > 1 else None)
 
     def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
         """Return a whole point, or ``None`` if there is none above what is known."""
@@ -71,12 +67,12 @@ class Dive:
             stage = next((s for s in order if fractions[s].max(initial=0.0) > _WHOLE), None)
             if stage is None:
                 return np.rint(values)
-            candidates = np.flatnonzero(fractions[stage] > _WHOLE) + stage.start
-            shares = fractions[candidates]
-            if rng is None:
-                column = int(candidates[np.argmax(shares)])
-            else:
-                column = int(rng.choice(candidates, p=shares / shares.sum()))
+            shares = np.where(fractions[stage] > _WHOLE, fractions[stage], 0.0)
+            column = stage.start + int(
+                np.argmax(shares)
+                if rng is None
+                else rng.choice(len(shares), p=shares / sum(shares))
+            )
             before = self.lower[column]
             raised = np.flatnonzero(whole[stage] > self.lower[stage]) + stage.start
             self.lower[raised] = whole[raised]

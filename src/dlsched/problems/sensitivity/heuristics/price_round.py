@@ -17,7 +17,6 @@ from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
-from dlsched.problems.sensitivity.structures.server_knapsack import improved
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -42,24 +41,14 @@ class Tunables:
     gap: float = 2e-4
     """Gap of the integer programs."""
     close: float = 5e-5
-    """Gap at which the least number of dives need not be made."""
+    """Gap at which the second dive need not be made."""
+    dives: int = 6
     penalty: float = 1e-4
     """Cost of a split job, as a fraction of the largest throughput of a job."""
     nodes: int = 100
     """Upper limit of the nodes of an integer program, instead of a time limit."""
-    least_dives: int = 2
-    """Dives that are made as long as the gap is not small."""
-    most_dives: int = 6
-    large: int = 100
-    """From this many servers on no more is done if dives come near the bound."""
-    servers_per_dive: int = 128
-    """On large clusters, servers for each of the least dives: all else takes longer there."""
-    most_dives_large: int = 3
-    """Most dives on large clusters, unless the least number is larger there."""
     most_enumerated: int = 1000
     """Upper limit of the patterns that are enumerated at the end."""
-    distance: int = 4
-    """On large clusters an integer program uses patterns that much more or less often at most."""
 
 
 TUNABLES = Tunables()
@@ -71,24 +60,27 @@ def price_round(instance: Instance, run: Run) -> Claim:
 
     The relaxation of `patterns`, in which items may serve as smaller ones and a split job costs
     0.01 % of the largest throughput of a job; its bound is certified. Dives round one column after
-    the other, in two orders, then at random; from 100 servers on they end within 0.1 % of the
-    bound. Where that is not enough, the jobs of each server get the best choices, then integer
-    programs follow: over the patterns known, with those of `tune`, and with all that a better
-    solution can use. The card has the steps in full.
+    the other, in two orders, then at random. Where that is not enough, integer programs follow:
+    over the patterns known, with those of `tune`, and with all that a better solution can use. The
+    card has the steps in full.
 
-    If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
-    instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
-    the bound of `pooled`.
+    If a limit strikes before there is a solution, it is that of `tune`. An instance whose servers
+    have too many sums of CPUs or memory for pricing is left to `tune`, with the bound of `pooled`.
     """
+    return rounded(instance, run)
+
+
+def rounded(instance: Instance, run: Run, programs: bool = True) -> Claim:
+    """Return the claim of `price_round`, or of its dives alone, without integer programs."""
     forced = [split_bound(instance)]
     if not instance.jobs:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        solution, bounds = Rounding(instance, run).run_to_the_end()
+        solution, bounds = Rounding(instance, run).run_to_the_end(programs)
     except TooManyStates:
         tuned = tune(instance).solution
-        solution = improved(instance, tuned) if isinstance(tuned, Solution) else None
+        solution = tuned if isinstance(tuned, Solution) else None
         bounds = pooled_bounds(instance, run)
     if solution is not None:
         return Claim(solution=solution, bounds=[bounds, forced])
@@ -114,16 +106,8 @@ class Rounding:
             run, self._worth, shown=lambda value: float(value * self.program.granularity)
         )
         """Its value is the throughput as a multiple of the granularity."""
-        servers = instance.servers.count
-        self.large = servers >= TUNABLES.large
-        self.enough = TUNABLES.near if self.large else TUNABLES.gap
-        self.least = TUNABLES.least_dives
-        self.dives = TUNABLES.most_dives
-        if self.large:
-            self.least = min(TUNABLES.most_dives, servers // TUNABLES.servers_per_dive)
-            self.dives = max(TUNABLES.most_dives_large, self.least)
 
-    def run_to_the_end(self) -> tuple[Solution | None, list[Bound]]:
+    def run_to_the_end(self, programs: bool) -> tuple[Solution | None, list[Bound]]:
         """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
@@ -131,9 +115,7 @@ class Rounding:
         relaxed = relax(program, self.run, gap=TUNABLES.gap / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if self.best.solution is not None and not self.within(self.enough):
-                self.best.offer(improved(self.instance, self.best.solution))
-            if not self.within(self.enough):
+            if programs and not self.within(TUNABLES.gap):
                 self._combine()
         if self.best.solution is None and (relaxed is None or relaxed.fits):
             self._tune()
@@ -154,19 +136,13 @@ class Rounding:
         """Round the relaxation by dives, until the gap is small."""
         points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
-        for k, point in enumerate(dive.points(self.dives)):
+        for k, point in enumerate(dive.points(TUNABLES.dives)):
             if point is not None and points.offer(point):
-                value = points.value or 0
-                dive.known = self._goal(value) if self.large else self._objective(value)
-            if self.within(TUNABLES.close if k + 1 < self.least else self.enough, points):
+                dive.known = self._objective(points.value or 0)
+            if self.within(TUNABLES.gap if k else TUNABLES.close, points):
                 break
         if points.solution is not None:
             self.best.offer(solution_from(self.program, points.solution), points.value)
-
-    def _goal(self, throughput: int) -> float:
-        """Return the objective to exceed: that of a throughput, and that of a small gap."""
-        near = (1 - self.enough) * self._objective(self.program.bound or 0)
-        return max(self._objective(throughput), near)
 
     def _objective(self, throughput: int) -> float:
         """Return a throughput in the unit of the program's costs."""
@@ -179,24 +155,23 @@ class Rounding:
         relaxed = relax(program, self.run)
         if relaxed is None:
             return
-        self._integer(relaxed.master.values if self.large else None)
+        self._integer()
         if self.within(TUNABLES.near) or self.run.stop_reason():
             return
         if self._tune():
-            self._integer(None)
+            self._integer()
         value = self.best.value
         if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
             return
         better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
         if program.complete(TUNABLES.most_enumerated, [better], self.run):
-            self._integer(None)
+            self._integer()
 
     def _tune(self) -> bool:
-        """Offer what `tune` finds, improved, and add its patterns; return whether any are new."""
-        tuned = tune(self.instance).solution
-        if not isinstance(tuned, Solution):
+        """Offer what `tune` finds, and add its patterns; return whether any are new."""
+        solution = tune(self.instance).solution
+        if not isinstance(solution, Solution):
             return False
-        solution = improved(self.instance, tuned)
         self.best.offer(solution)
         known = len(self.program.patterns)
         add_known(self.program, [solution])
@@ -213,17 +188,12 @@ class Rounding:
         pairs = zip(counts, self.program.values, strict=True)
         return sum(round(often) * value for often, value in pairs)
 
-    def _integer(self, near: Vector | None) -> None:
-        """Solve the integer program over the patterns known, or only near a point."""
+    def _integer(self) -> None:
+        """Solve the integer program over the patterns known."""
         run = self.run.nested(gap=TUNABLES.gap)
-        outcome = integer(
-            self.program,
-            run,
-            nodes=TUNABLES.nodes,
-            target=self._goal(self.best.value or 0),
-            near=near,
-            distance=TUNABLES.distance,
-        )
+        near = (1 - TUNABLES.gap) * self._objective(self.program.bound or 0)
+        target = max(self._objective(self.best.value or 0), near)
+        outcome = integer(self.program, run, nodes=TUNABLES.nodes, target=target)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
 from dlsched.problems.sensitivity.structures.free_resources import (
     Cluster,
@@ -20,62 +19,38 @@ from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.schema import Number
 
-ORDERS = ("descending demand", "given", "gpus")
-FITS = ("best", "first")
-PEERS = ("just enough", "cpu per gpu")
-
 
 @method("sensitivity", kind="heuristic")
-def tune(
-    instance: Instance,
-    *,
-    order: str = "descending demand",
-    fit: str = "best",
-    peers: str = "just enough",
-) -> Claim:
+def tune(instance: Instance) -> Claim:
     """Synergy-TUNE (section 4.2): best-case demands, back to the proportional share on conflict.
 
-    (1) A job is placed with its best-case demand, see `Instance.best_cases`, on the server with
-    the least free resources that can take it, or on as few servers as possible. (2) If it does not
-    fit and its demand for CPUs or memory is above the proportional share, both become the share,
-    and it is tried again. (3) If it still does not fit, its demand is kept, and it goes to the
-    server with the fewest free GPUs that suffice, or to as few servers as possible: jobs there
-    that are above their share revert to it, on all their servers, until the demand fits. A server
-    that this overloads (a job above its share of CPUs may be below that of memory) reverts its own
-    jobs in turn.
+    Jobs are placed in descending order of their best-case demands, see `Instance.best_cases`, by
+    GPUs, then CPUs, then memory. (1) A job is placed with its demand on the server with the least
+    free resources that can take it, or on as few servers as possible. (2) If it does not fit and
+    its demand for CPUs or memory is above the proportional share, both become the share, and it is
+    tried again. (3) If it still does not fit, its demand is kept, and it goes to the server with
+    the fewest free GPUs that suffice, or to as few servers as possible: jobs there that are above
+    their share revert to it, on all their servers, until the demand fits. A server that this
+    overloads (a job above its share of CPUs may be below that of memory) reverts its own jobs in
+    turn.
 
     Where jobs may wait, the jobs considered are those of `runnable`. A job waits, or there is no
     solution, only if the servers that it may use have too few free GPUs.
-
-    Parameters
-    ----------
-    order
-        ``"descending demand"``: GPUs, then CPUs, then memory of the best-case demand, largest
-        first. ``"given"``: the file's order, as in the authors' public code (msr-fiddle/synergy,
-        ``simulator/resources/cluster.py``) under all policies but LAS, which sorts by ``"gpus"``.
-    fit, peers
-        ``"best"`` or ``"first"`` (public code); ``"just enough"`` or ``"cpu per gpu"`` (public
-        code). See `Tuner`.
     """
-    validate_option("order", order, ORDERS)
     jobs = runnable(instance)
-    if order == "descending demand":
-        jobs.sort(key=lambda job: tuple(-d for d in best_demand(instance, job)))
-    elif order == "gpus":
-        jobs.sort(key=lambda job: -instance.profile(job).gpus)
-    return tuned_in_order(instance, jobs, fit, peers)
+    jobs.sort(key=lambda job: tuple(-d for d in best_demand(instance, job)))
+    return tuned_in_order(instance, jobs)
 
 
 @method("sensitivity", kind="heuristic")
 def tune_public(instance: Instance) -> Claim:
     """TUNE as in the authors' public code: in the file's order, first fit, peers by CPUs per GPU.
 
-    `tune` with ``order="given"``, ``fit="first"`` and ``peers="cpu per gpu"`` (msr-fiddle/synergy,
-    ``_tune`` in ``simulator/resources/cluster.py``, with the placement of ``FIFO+tune``). Where
-    that code would stop because a reverted job needs more memory than is free, further jobs are
-    reverted as in `tune`.
+    That is msr-fiddle/synergy, ``_tune`` in ``simulator/resources/cluster.py``, with the placement
+    of ``FIFO+tune``. Where that code would stop because a reverted job needs more memory than is
+    free, further jobs are reverted as in `tune`.
     """
-    return tuned_in_order(instance, runnable(instance), "first", "cpu per gpu")
+    return tuned_in_order(instance, runnable(instance), public=True)
 
 
 def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:
@@ -103,10 +78,10 @@ def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job
     return chosen
 
 
-def tuned_in_order(instance: Instance, jobs: Iterable[Job], fit: str, peers: str) -> Claim:
+def tuned_in_order(instance: Instance, jobs: Iterable[Job], public: bool = False) -> Claim:
     """Place jobs in their order by a `Tuner`."""
     cluster = Cluster(instance)
-    tuner = Tuner(cluster, fit, peers)
+    tuner = Tuner(cluster, public)
     return claim_of(cluster, [job for job in jobs if not tuner.place(job)])
 
 
@@ -126,40 +101,26 @@ def best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:
     return gpus, gpus * choice.cpus, gpus * choice.memory
 
 
-def validate_option(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise `OptionError` unless an option has one of the known values."""
-    if value not in known:
-        raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
-
-
 class Tuner:
     """Places jobs one by one; reverts earlier ones to their proportional share on conflict.
 
+    A job goes to the server with the least free resources that can take it, else to the fewest
+    servers. Of the jobs above their share the one is reverted that alone releases the missing
+    amount, with the least surplus; if none does, the one that releases most of it.
+
     Parameters
     ----------
-    fit
-        ``"best"``: the server with the least free resources that can take a job, else the fewest
-        servers. ``"first"``: servers in their order, as in the authors' public code.
-    peers
-        Which jobs are reverted first. ``"just enough"``: the job that alone releases the missing
-        amount, with the least surplus; if none does, the one that releases most of it. ``"cpu per
-        gpu"``, as in the public code: jobs on the fewest servers first, of these the one with most
-        CPUs per GPU, then most memory.
-
-    Raises
-    ------
-    OptionError
-        If `fit` or `peers` has another value.
+    public
+        As in the authors' public code: servers in their order, and jobs on the fewest servers are
+        reverted first, of these the one with most CPUs per GPU, then most memory.
     """
 
-    def __init__(self, cluster: Cluster, fit: str, peers: str) -> None:
-        validate_option("fit", fit, FITS)
-        validate_option("peers", peers, PEERS)
+    def __init__(self, cluster: Cluster, public: bool) -> None:
         self.cluster = cluster
         self.instance = cluster.instance
-        self.first = fit == "first"
-        self.fit = cluster.first_fit if self.first else cluster.best_fit
-        self.rank = self._cpu_per_gpu if peers == "cpu per gpu" else self._just_enough
+        self.first = public
+        self.fit = cluster.first_fit if public else cluster.best_fit
+        self.rank = self._cpu_per_gpu if public else self._just_enough
 
     def place(self, job: Job) -> bool:
         """Place a job, reverting others if necessary; false if there are too few free GPUs."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from dlsched.problems.sensitivity.definition.schema import Choice, Solution
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.programs.pattern_program import Program
-from dlsched.problems.sensitivity.structures.server_knapsack import least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Item, Pattern
-from dlsched.schema import Number
+from dlsched.schema import Id, Number
 
 
 class _FirstFit:
@@ -43,7 +42,7 @@ def packing(program: Program) -> list[Pattern]:
     First fit decreasing by GPUs; jobs that do not fit whole are then split where they may be.
     """
     profiles = program.instance.profiles
-    least = least_choices(program.instance)
+    least = _least_choices(program.instance)
     items: dict[str, dict[int, int]] = {}  # of each profile, by how many of them a job needs
     for option in program.options:
         if option.choice == least[option.profile]:
@@ -60,6 +59,18 @@ def packing(program: Program) -> list[Pattern]:
     for item, waiting in rest:
         servers.fill(item, 1, waiting)
     return [tuple(pattern) for pattern in servers.patterns]
+
+
+def _least_choices(instance: Instance) -> Mapping[Id, Choice]:
+    """Return for each profile the fastest choice within the proportional share, of these the least.
+
+    Jobs with these choices fit wherever their GPUs do.
+    """
+    cpus, memory = instance.servers.proportional
+    return {
+        name: max((c for c in choices if c.cpus <= cpus and c.memory <= memory), key=Choice.rank)
+        for name, choices in instance.undominated.items()
+    }
 
 
 def add_known(program: Program, solutions: Iterable[Solution]) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from typing import NamedTuple
 
 from dlsched.problems.shares.definition.check import LEVELS, alone, combine, value
 from dlsched.problems.shares.definition.schema import Instance, Job
 from dlsched.results.objective import ByLevel, Objective
+from dlsched.schema import Id, Number
 
 _MOST = 60
 """Newton's method doubles the digits in each step; near the optimum it needs a few."""
@@ -32,31 +34,39 @@ def brute_force(instance: Instance) -> Objective:
     return ByLevel(LEVELS, [best])
 
 
-def _columns(instance: Instance) -> list[tuple[tuple[Job, ...], str]]:
-    alone_on = [((job,), kind) for job in instance.jobs for kind in instance.usable[job.model]]
+class _Column(NamedTuple):
+    """The time of a job, or of two on the same GPUs, on a type; the rate of each job then."""
+
+    type: Id
+    gpus: int
+    rates: dict[Id, Fraction]
+
+
+def _columns(instance: Instance) -> list[_Column]:
+    def column(kind: Id, rates: dict[Job, Number]) -> _Column:
+        gpus = instance.by_id[next(iter(rates)).model].gpus
+        return _Column(kind, gpus, {job.id: Fraction(rate) for job, rate in rates.items()})
+
     together = [
-        ((a, b), kind)
+        column(kind, {a: beside[a.model, b.model, kind], b: beside[b.model, a.model, kind]})
+        for beside in [instance.beside]
         for a, b in combinations(instance.jobs, 2)
         for kind in instance.gpus
-        if (a.model, b.model, kind) in instance.beside
+        if (a.model, b.model, kind) in beside
+    ]
+    alone_on = [
+        column(kind, {job: rate})
+        for job in instance.jobs
+        for kind, rate in instance.usable[job.model].items()
     ]
     return [*alone_on, *together]
 
 
-def _rate(instance: Instance, jobs: tuple[Job, ...], job: Job, kind: str) -> Fraction:
-    if len(jobs) == 1:
-        return Fraction(instance.usable[job.model][kind])
-    other = jobs[0] if jobs[1] is job else jobs[1]
-    return Fraction(instance.beside[job.model, other.model, kind])
-
-
-def _value(
-    instance: Instance, columns: list[tuple[tuple[Job, ...], str]], times: list[Fraction]
-) -> Fraction:
+def _value(instance: Instance, columns: list[_Column], times: list[Fraction]) -> Fraction:
     speeds = {job.id: Fraction(0) for job in instance.jobs}
-    for (jobs, kind), time in zip(columns, times, strict=True):
-        for job in jobs:
-            speeds[job.id] += time * _rate(instance, jobs, job, kind)
+    for column, time in zip(columns, times, strict=True):
+        for name, rate in column.rates.items():
+            speeds[name] += time * rate
     return combine(instance, {j.id: value(instance, j, speeds[j.id]) for j in instance.jobs})
 
 
@@ -70,32 +80,24 @@ def _line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fractio
     return at - slope * speed, slope
 
 
-def _solve(
-    instance: Instance, columns: list[tuple[tuple[Job, ...], str]], at: Fraction
-) -> list[Fraction]:
+def _solve(instance: Instance, columns: list[_Column], at: Fraction) -> list[Fraction]:
     """Return times of the columns with the greatest value by the jobs' lines at a value."""
-    rows: list[tuple[list[Fraction], Fraction]] = []  # coefficients, the last one of the value
-    for job in instance.jobs:
-        rows.append(([Fraction(job in jobs) for jobs, _ in columns] + [Fraction(0)], Fraction(1)))
-    for kind, gpus in instance.gpus.items():
-        uses = (instance.by_id[jobs[0].model].gpus * (k == kind) for jobs, k in columns)
-        rows.append(([*map(Fraction, uses), Fraction(0)], Fraction(gpus)))
-    lines = {job.id: _line(instance, job, at) for job in instance.jobs}
-    worth = {
-        job.id: [
-            -lines[job.id][1] * _rate(instance, jobs, job, kind) if job in jobs else Fraction(0)
-            for jobs, kind in columns
-        ]
-        for job in instance.jobs
-    }
-    if instance.objective == "total":
-        total = [sum(parts, Fraction(0)) for parts in zip(*worth.values(), strict=True)]
-        rows.append(([*total, Fraction(1)], Fraction(0)))
-    else:
-        rows += [([*worth[name], Fraction(1)], lines[name][0]) for name in worth]
     if not instance.jobs:
         return []
-    return _maximise_last(rows)[:-1]
+    none, one = Fraction(0), Fraction(1)  # the last coefficient is that of the value
+    time = [([*(Fraction(job.id in c.rates) for c in columns), none], one) for job in instance.jobs]
+    gpus = [
+        ([*(Fraction(c.gpus * (c.type == kind)) for c in columns), none], Fraction(count))
+        for kind, count in instance.gpus.items()
+    ]
+    lines = {job.id: _line(instance, job, at) for job in instance.jobs}
+    worth = [
+        ([-slope * c.rates.get(name, none) for c in columns], constant)
+        for name, (constant, slope) in lines.items()
+    ]
+    if instance.objective == "total":
+        worth = [(list(map(sum, zip(*(row for row, _ in worth), strict=True))), none)]
+    return _maximise_last([*time, *gpus, *(([*row, one], side) for row, side in worth)])[:-1]
 
 
 def _maximise_last(rows: list[tuple[list[Fraction], Fraction]]) -> list[Fraction]:

@@ -1,10 +1,11 @@
-"""Rates of models: files of Gavel's public code, flat ones made of them, and instances of these."""
+"""Rates of models: files of Gavel's public code, and instances of these."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -18,15 +19,8 @@ from dlsched.schema.files import read_text
 Like: TypeAlias = tuple[str, int]
 """A model, and the GPUs of its jobs."""
 
-ALONE = ("job_type", "scale_factor", "iterations_per_second")
-PAIRS = (
-    "gpu",
-    "scale_factor",
-    "job_type",
-    "beside",
-    "iterations_per_second",
-    "iterations_per_second_of_the_other",
-)
+ALONE = {"job_type", "scale_factor", "iterations_per_second"}
+"""Fields of a row of a list of rates."""
 _ISOLATED = "null"
 _SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
 _PAGE = "see docs/problems/shares.md"
@@ -98,23 +92,17 @@ def _on(rates: Mapping[str, Number], gpus: Mapping[str, int]) -> dict[str, Numbe
     return {kind: rate for kind, rate in rates.items() if kind in gpus}
 
 
-def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rates:
+def read_rates(path: str | Path) -> Rates:
     """Read iterations per second of jobs alone, and of pairs of jobs on the same GPUs.
-
-    Files are plain or gzip.
 
     Parameters
     ----------
-    isolated
+    path
         A file of Gavel's public code (stanford-futuredata/gavel, ``scheduler/*throughputs*.json``),
-        which has both: ``{gpu: {job: {"null": rate, other: [rate, rate_of_other]}}}``. A job is
+        plain or gzip: ``{gpu: {job: {"null": rate, other: [rate, rate_of_other]}}}``. A job is
         ``"('job type', scale factor)"``, ``"job type (scale factor 2)"``, or a job type alone, of
         scale 1. Or a list of ``{"job_type", "scale_factor", "iterations_per_second"}``, the last
-        of which is ``{gpu: rate}``.
-    colocated
-        Of such a list, the pairs: a JSON object with ``columns`` and ``rows``; its columns are
-        ``gpu, scale_factor, job_type, beside, iterations_per_second,
-        iterations_per_second_of_the_other``, in any order. Without it no GPUs are shared.
+        of which is ``{gpu: rate}``; then there are no pairs.
 
     Returns
     -------
@@ -127,119 +115,103 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
     Raises
     ------
     InstanceError
-        If a file cannot be read, a field or column is missing or unknown, a rate is no number
-        from 0, or the two orders of a pair disagree; if pairs are given twice.
+        If the file cannot be read, a field is missing or unknown, a rate is no number from 0, or
+        the two orders of a pair disagree.
     """
-    where, data = str(isolated), _parsed(isolated)
-    if not isinstance(data, dict):
-        pairs = {} if colocated is None else _pairs(_parsed(colocated), str(colocated))
-        return _rates(_alone(data, where), pairs, where, str(colocated))
-    if colocated is not None:
-        raise InstanceError(where, "", f"has pairs, and so has {colocated}", "give one file")
-    return _rates(*_nested(data, where), where, where)
-
-
-def _parsed(path: str | Path) -> Any:
+    reading = _Reading(str(path))
     text = read_text(Path(path), opening="")
     try:
-        return json.loads(text)
+        data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InstanceError(str(path), "", f"is not JSON ({error})", "correct it there") from None
+        raise reading.error("", f"is not JSON ({error})", "correct it there") from None
+    if isinstance(data, list):
+        reading.add_rows(data)
+    else:
+        reading.add_types(reading.object(data, ""))
+    return reading.rates()
 
 
-def _alone(rows: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(rows, list):
-        raise InstanceError(where, "", "is no list of rates", _PAGE)
-    for i, row in enumerate(rows):
-        if not isinstance(row, dict) or set(row) != set(ALONE):
-            problem = "does not have exactly the fields " + ", ".join(ALONE)
-            raise InstanceError(where, f"[{i}]", problem, _PAGE)
-    return _unlike([([row[name] for name in ALONE[:2]], row[ALONE[2]]) for row in rows], where)
+class _Reading:
+    """The rates of a file as they are read."""
 
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.alone = defaultdict[Like, dict[str, Number]](dict)
+        self.pairs: dict[tuple[str, str, int, str], list[Number]] = {}
 
-def _pairs(data: Any, where: str) -> dict[Any, Any]:
-    try:
-        place = [data["columns"].index(name) for name in PAIRS]
-        rows = [[row[k] for k in place] for row in data["rows"]]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        problem = f"has no columns {', '.join(PAIRS)}, or no rows of them"
-        raise InstanceError(where, "", problem, _PAGE) from None
-    order = ((model, other, scale, gpu) for gpu, scale, model, other, *_ in rows)
-    return _unlike(list(zip(order, (row[4:] for row in rows), strict=True)), where)
+    def error(self, place: str, problem: str, remedy: str = _PAGE) -> InstanceError:
+        """Return what is wrong at a place of the file."""
+        return InstanceError(self.where, place, problem, remedy)
 
+    def add_rows(self, rows: list[Any]) -> None:
+        """Add the rates of a list, all alone."""
+        for i, row in enumerate(rows):
+            place = f"[{i}]"
+            if not isinstance(row, dict) or set(row) != ALONE:
+                problem = "does not have exactly the fields " + ", ".join(sorted(ALONE))
+                raise self.error(place, problem)
+            scale: int = self.number(row["scale_factor"], place, whole)
+            for kind, rate in self.object(row["iterations_per_second"], place).items():
+                self._add((str(row["job_type"]), scale), kind, rate, place)
 
-def _unlike(entries: list[tuple[Any, Any]], where: str) -> dict[Any, Any]:
-    """Return entries by their keys; raise `InstanceError` if one stands twice."""
-    found: dict[Any, Any] = {}
-    for key, entry in entries:
-        if tuple(key) in found:
-            raise InstanceError(where, str(list(key)), "stands twice", "keep one of the two")
-        found[tuple(key)] = entry
-    return found
+    def add_types(self, types: dict[str, Any]) -> None:
+        """Add the rates by type of GPU and job."""
+        for kind, jobs in types.items():
+            for job, rates in self.object(jobs, f"[{kind!r}]").items():
+                place = f"[{kind!r}][{job!r}]"
+                others = dict(self.object(rates, place))
+                like = _job_of(job)
+                self._add(like, kind, others.pop(_ISOLATED, 0), place)
+                for other, both in others.items():
+                    self._add_pair(like, _job_of(other), kind, both, f"{place}[{other!r}]")
 
+    def _add(self, like: Like, kind: str, rate: Any, place: str) -> None:
+        if kind in self.alone[like]:
+            problem = f"{like[0]!r} of scale {like[1]} stands twice"
+            raise self.error(place, problem, "keep one of the two")
+        self.alone[like][kind] = self.number(rate, place)
 
-def _rates(
-    alone: Mapping[Any, Any], pairs: Mapping[Any, Any], where: str, where_pairs: str
-) -> Rates:
-    """Return rates as exact numbers; errors name the file."""
-    known: dict[Like, dict[str, Number]] = {}
-    for (model, scale), rates in alone.items():
-        place = f"[{model!r}, {scale!r}]"
-        like = str(model), _number(whole, scale, where, place)
-        known[like] = {k: _number(exact, r, where, place) for k, r in rates.items()}
-    beside: dict[tuple[str, str, int, str], tuple[Number, Number]] = {}
-    for (model, other, scale, gpu), rates in pairs.items():
-        place = f"[{model!r}, {other!r}, {scale!r}, {gpu!r}]"
-        if (model, scale) not in known or (other, scale) not in known:
-            raise InstanceError(where_pairs, place, "has no rates alone", "add them")
-        read = [_number(exact, rate, where_pairs, place) for rate in rates]
-        own = [known[name, scale].get(gpu, 0) for name in (model, other)]
-        ours, theirs = (
-            a if abs(float(a) - float(b)) < _ROUNDING else b for a, b in zip(own, read, strict=True)
-        )
-        if model == other:
-            ours = theirs = simplify(Fraction(ours + theirs) / 2)
-        if beside.setdefault((other, model, scale, gpu), (theirs, ours)) != (theirs, ours):
-            raise InstanceError(where_pairs, place, "differs in the other order", "keep one")
-        if ours and theirs:
-            beside[model, other, scale, gpu] = ours, theirs
-    return Rates(known, {key: both for key, both in beside.items() if all(both)})
+    def _add_pair(self, like: Like, other: Like, kind: str, both: Any, place: str) -> None:
+        if not isinstance(both, list) or len(both) != 2:
+            raise self.error(place, "is not [rate, rate of the other]")
+        (model, scale), (beside, its_scale) = like, other
+        if its_scale == scale:
+            self.pairs[model, beside, scale, kind] = [self.number(rate, place) for rate in both]
 
+    def number(self, value: object, place: str, read: Callable[[object], Any] = exact) -> Any:
+        """Return an exact number from 0."""
+        try:
+            number = read(value)
+        except Flaw as flaw:
+            raise self.error(place, flaw.problem, flaw.remedy) from None
+        if number < 0:
+            raise self.error(place, f"{shown(value)} is negative", "use a number from 0")
+        return number
 
-def _number(read: Callable[[object], Any], value: object, where: str, place: str) -> Any:
-    try:
-        number = read(value)
-    except Flaw as flaw:
-        raise InstanceError(where, place, flaw.problem, flaw.remedy) from None
-    if number < 0:
-        raise InstanceError(where, place, f"{shown(value)} is negative", "use a number from 0")
-    return number
+    def object(self, value: Any, place: str) -> dict[str, Any]:
+        """Return a JSON object."""
+        if not isinstance(value, dict):
+            raise self.error(place, "is no object of rates")
+        return value
 
-
-def _nested(data: Any, where: str) -> tuple[dict[Like, Any], dict[tuple[Any, ...], Any]]:
-    """Return rates alone by (job type, scale), and of pairs of one scale."""
-    alone: dict[tuple[str, int], dict[str, Any]] = {}
-    pairs: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-    for gpu, jobs in data.items():
-        for job, rates in _object(jobs, where, f"[{gpu!r}]").items():
-            place = f"[{gpu!r}][{job!r}]"
-            model, scale = _job_of(job)
-            known = alone.setdefault((model, scale), {})
-            if gpu in known:
-                problem = f"{model!r} of scale {scale} stands twice"
-                raise InstanceError(where, place, problem, "keep one of the two")
-            known[gpu] = 0
-            for other, rate in _object(rates, where, place).items():
-                if other == _ISOLATED:
-                    known[gpu] = rate
-                    continue
-                if not isinstance(rate, list) or len(rate) != 2:
-                    problem = "is not [rate, rate of the other]"
-                    raise InstanceError(where, f"{place}[{other!r}]", problem, _PAGE)
-                beside, its_scale = _job_of(other)
-                if its_scale == scale:
-                    pairs[model, beside, scale, gpu] = rate[0], rate[1]
-    return alone, pairs
+    def rates(self) -> Rates:
+        """Return all rates, of pairs in both orders."""
+        beside: dict[tuple[str, str, int, str], tuple[Number, Number]] = {}
+        for (model, other, scale, kind), read in self.pairs.items():
+            place = f"[{model!r}, {other!r}, {scale!r}, {kind!r}]"
+            if (model, scale) not in self.alone or (other, scale) not in self.alone:
+                raise self.error(place, "has no rates alone", "add them")
+            own = [self.alone[name, scale].get(kind, 0) for name in (model, other)]
+            ours, theirs = (
+                a if abs(float(a) - float(b)) < _ROUNDING else b
+                for a, b in zip(own, read, strict=True)
+            )
+            if model == other:
+                ours = theirs = simplify(Fraction(ours + theirs) / 2)
+            if beside.setdefault((other, model, scale, kind), (theirs, ours)) != (theirs, ours):
+                raise self.error(place, "differs in the other order", "keep one")
+            beside[model, other, scale, kind] = ours, theirs
+        return Rates(dict(self.alone), {key: both for key, both in beside.items() if all(both)})
 
 
 def _job_of(name: str) -> tuple[str, int]:
@@ -253,9 +225,3 @@ def _job_of(name: str) -> tuple[str, int]:
             return parts[0], parts[1]
     scaled = _SCALED.fullmatch(name)
     return (scaled[1], int(scaled[2])) if scaled else (name, 1)
-
-
-def _object(value: Any, where: str, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InstanceError(where, place, "is no object of rates", _PAGE)
-    return value

@@ -6,9 +6,10 @@ over the total times of kinds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from dlsched.problems.shares.definition.check import alone, value
 from dlsched.problems.shares.definition.schema import TIMED, Instance, Job
@@ -48,6 +49,42 @@ def kinds_of(instance: Instance) -> dict[Id, Kind]:
         )
         for jobs in alike.values()
     }
+
+
+class Part(NamedTuple):
+    """A kind of jobs on a type of GPU, alone or beside a model.
+
+    Attributes
+    ----------
+    halves
+        Twice the GPUs that a job holds; beside another one it holds half of them.
+    rate
+        Iterations per second of a job.
+    time
+        The time of all jobs, or the variable of it.
+    """
+
+    kind: Kind
+    type: Id
+    halves: int
+    rate: Fraction
+    time: Any
+
+
+def parts(
+    instance: Instance,
+    kinds: Mapping[Id, Kind],
+    alone: Mapping[tuple[Id, Id], Any],
+    beside: Mapping[tuple[Id, Id, Id], Any],
+) -> Iterator[Part]:
+    """Yield what times by kind and type, and by kind, model beside it and type, are times of."""
+    for (c, k), time in alone.items():
+        kind = kinds[c]
+        yield Part(kind, k, 2 * kind.gpus, Fraction(kind.rates[k]), time)
+    for (c, other, k), time in beside.items():
+        kind = kinds[c]
+        rate = Fraction(instance.beside[kind.example.model, other, k])
+        yield Part(kind, k, kind.gpus, rate, time)
 
 
 def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction]:

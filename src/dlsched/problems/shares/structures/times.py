@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.shares.definition.schema import Instance, Share, Solution
-from dlsched.problems.shares.structures.kinds import Kind, kinds_of
+from dlsched.problems.shares.structures.kinds import Kind, kinds_of, parts
 from dlsched.schema import Id
 
 _BITS = 60
@@ -51,11 +51,17 @@ def solution_of(
     sides that should be equal, the longer is cut. What this costs is in the value.
     """
     kinds = kinds_of(instance)
-    alone = {key: _exact(time) for key, time in times.alone.items()}
+    alone = defaultdict(Fraction, {key: _exact(time) for key, time in times.alone.items()})
     beside = {key: _exact(time) for key, time in times.beside.items()}
-    _raise_to(instance, kinds, alone, beside, needs)
-    worst = max(_loads(instance, kinds, alone, beside), default=Fraction(1))
-    divisor = max(worst, Fraction(1))
+    work: dict[Id, Fraction] = defaultdict(Fraction)
+    for part in parts(instance, kinds, alone, beside):
+        work[part.kind.name] += part.rate * part.time
+    for c, need in needs.items():
+        rates = kinds[c].rates
+        fastest = max(rates, key=lambda k: rates[k])
+        missing = max(Fraction(0), need * kinds[c].count - work[c])
+        alone[c, fastest] += missing / Fraction(rates[fastest])
+    divisor = max([Fraction(1), *_loads(instance, kinds, alone, beside)])
     shares = []
     for (c, k), time in alone.items():
         each = _rounded(time / divisor / kinds[c].count)
@@ -78,28 +84,6 @@ def _rounded(time: Fraction) -> Fraction:
     return Fraction(time.numerator * scale // time.denominator, scale)
 
 
-def _raise_to(
-    instance: Instance,
-    kinds: Mapping[Id, Kind],
-    alone: dict[tuple[Id, Id], Fraction],
-    beside: Mapping[tuple[Id, Id, Id], Fraction],
-    needs: Mapping[Id, Fraction],
-) -> None:
-    """Give jobs of less throughput than their kind needs time alone."""
-    work = dict.fromkeys(kinds, Fraction(0))
-    for (c, k), time in alone.items():
-        work[c] += Fraction(kinds[c].rates[k]) * time
-    for (c, b, k), time in beside.items():
-        work[c] += Fraction(instance.beside[kinds[c].example.model, b, k]) * time
-    for c, need in needs.items():
-        rates = kinds[c].rates
-        missing = need * kinds[c].count - work[c]
-        if missing > 0:
-            fastest = max(rates, key=lambda k: rates[k])
-            time = missing / Fraction(rates[fastest])
-            alone[c, fastest] = alone.get((c, fastest), Fraction(0)) + time
-
-
 def _loads(
     instance: Instance,
     kinds: Mapping[Id, Kind],
@@ -108,15 +92,12 @@ def _loads(
 ) -> Iterator[Fraction]:
     """Yield used by available, of each kind's time and of each type's GPUs."""
     busy: dict[Id, Fraction] = defaultdict(Fraction)
-    used: dict[Id, Fraction] = defaultdict(Fraction)
-    for (c, k), time in alone.items():
-        busy[c] += time
-        used[k] += kinds[c].gpus * time
-    for (c, _, k), time in beside.items():
-        busy[c] += time
-        used[k] += kinds[c].gpus * time / 2
+    halves: dict[Id, Fraction] = defaultdict(Fraction)
+    for part in parts(instance, kinds, alone, beside):
+        busy[part.kind.name] += part.time
+        halves[part.type] += part.halves * part.time
     yield from (time / kinds[c].count for c, time in busy.items())
-    yield from (gpus / instance.gpus[k] for k, gpus in used.items() if gpus)
+    yield from (used / (2 * instance.gpus[k]) for k, used in halves.items() if used)
 
 
 def _paired(
