@@ -67,13 +67,19 @@ class Counted:
     def improve(self, held: Sequence[Number], lost: int, gained: int, weight: float) -> bool:
         """Solve one priority's program; return whether its optimum was reached and placed."""
         search = self.search
+
+        def both(form: StandardForm) -> StandardForm:
+            return _both(form, lost, gained, weight)
+
+        for _ in search.relaxations(0, held, both):
+            if self.run.stop_reason():
+                return False
         for _ in range(self.tunables.tries):
             if self.run.stop_reason():
                 return False
             program, form = search.hold(held)
-            level = _both(form, lost, gained, weight)
             outcome = highs.solve(
-                level,
+                both(form),
                 0,
                 self.run.nested(gap=self.tunables.within),
                 start=point_of(program, search.solution),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.loads import Weights
-from dlsched.problems.dispatch.programs.place_counts import Placement, place, point_of
+from dlsched.problems.dispatch.programs.place_counts import Placement, place, point_of, separated
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Block, coarsest, halves
 from dlsched.problems.dispatch.structures.fleet import Barred
@@ -26,6 +26,9 @@ from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
+
+_ROUNDS = 3
+"""Most linear relaxations of a level whose violated inequalities are added before it is solved."""
 
 Best: TypeAlias = Incumbent[Solution, Objective]
 
@@ -81,8 +84,9 @@ class BatchSearch:
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
         self.batch = coarsest(self.instance, self.barred)
-        self.cuts: dict[Weights, None] = {}
+        self.cuts: dict[Weights, None] = self.run.notes.setdefault("dispatch.cuts", {})
         self.program: Counts | None = None
+        self.form: StandardForm | None = None
 
     @property
     def solution(self) -> Solution:
@@ -107,8 +111,9 @@ class BatchSearch:
             value = self.level(level, values)
             if value is None:
                 return
+            _, form = self.hold(values)
             values.append(value)
-            bound = claimed_bound(self.form, level, float(self.value[level]))
+            bound = claimed_bound(form, level, float(self.value[level]))
             self.bounds[level].append(Bound(bound, "claimed", "classes"))
             gap = min(relative_gap(value, b.value) for b in self.bounds[level])
             self.precision = precision_reason(LEVELS[level].name, gap) or self.precision
@@ -126,8 +131,10 @@ class BatchSearch:
             self.best.shown = lambda objective: float(objective[level])
             size = f"{len(self.batch.blocks):,} blocks of machines, {form.size}"
             self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
-            if not self.bounds[level] and self.certify(form, level):
-                return self.value[level]
+            if not self.bounds[level]:
+                if self.certify(level, held):
+                    return self.value[level]
+                program, form = self.hold(held)
             start = point_of(program, self.solution)
             outcome = highs.solve(form, level, self.run.nested(), start=start)
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
@@ -153,6 +160,8 @@ class BatchSearch:
         """Return the program of the present blocks, and it with the earlier levels held."""
         if self.program is None:
             self.program = Counts(self.batch, self.cuts)
+            self.form = None
+        if self.form is None:
             self.form = self.program.form()
             self.held = 0
         for level in range(self.held, len(held)):
@@ -161,13 +170,45 @@ class BatchSearch:
         self.held = len(held)
         return self.program, self.form
 
-    def certify(self, form: StandardForm, level: int) -> bool:
+    def certify(self, level: int, held: Sequence[Number]) -> bool:
         """Bound a level by its linear relaxation; whether the best solution attains the bound."""
-        _, bound = relaxed(form, level, self.run)
-        if bound is None:
-            return False
-        self.bounds[level].append(bound)
-        return bool(bound.value == self.value[level])
+        for bound in self.relaxations(level, held):
+            if bound is not None:
+                self.bounds[level] = [bound]
+                if bound.value == self.value[level]:
+                    return True
+        return False
+
+    def relaxations(
+        self,
+        level: int,
+        held: Sequence[Number],
+        changed: Callable[[StandardForm], StandardForm] = lambda form: form,
+    ) -> Iterator[Bound | None]:
+        """Solve linear relaxations, each with the inequalities that the one before violates.
+
+        Parameters
+        ----------
+        changed
+            Gives the program another objective.
+        """
+        for _ in range(_ROUNDS):
+            program, form = self.hold(held)
+            outcome, bound = relaxed(changed(form), level, self.run)
+            yield bound
+            if outcome.values is None or not self.cut(separated(program, outcome.values, self.run)):
+                return
+
+    def cut(self, found: Iterable[Weights]) -> bool:
+        """Add inequalities to the program; whether there is a new one."""
+        assert self.program is not None
+        new = [weights for weights in found if weights not in self.cuts]
+        for weights in new:
+            self.cuts[weights] = None
+            self.program.cut(weights)
+        if new:
+            self.form = None
+        return bool(new)
 
     def stop(self, form: StandardForm, level: int, outcome: Outcome) -> None:
         """Keep the bound of a level that was not solved."""
@@ -183,11 +224,9 @@ class BatchSearch:
 
         ``False`` if all of them have one machine only.
         """
-        self.program = None
-        known = len(self.cuts)
-        self.cuts |= dict.fromkeys(placement.cuts)
-        if len(self.cuts) > known:
+        if self.cut(placement.cuts):
             return True
+        self.program = None
         blocks: list[Block] = []
         for b, block in enumerate(self.batch.blocks):
             divided = b in placement.failed and len(block.machines) > 1

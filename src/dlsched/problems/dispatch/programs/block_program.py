@@ -33,6 +33,8 @@ class Counts(ProgramRows):
         Column by block and shape; column by block.
     rack
         Column by cluster and number of a rack.
+    shapes_on
+        By block the shapes of which it may have tasks.
     """
 
     def __init__(self, batch: Batch, cuts: Iterable[Weights] = ()) -> None:
@@ -59,10 +61,10 @@ class Counts(ProgramRows):
             self._place(ranked)
         for s, shape in self.wanted:
             self._supply(s, shape)
-        shapes_on: dict[int, list[Shape]] = defaultdict(list)
+        self.shapes_on: dict[int, list[Shape]] = defaultdict(list)
         for b, shape in self.tasks:
-            shapes_on[b].append(shape)
-        for b, shapes in shapes_on.items():
+            self.shapes_on[b].append(shape)
+        for b, shapes in self.shapes_on.items():
             self._fit(b, shapes)
             self._use(b, shapes)
             for weights in cuts:
@@ -173,6 +175,11 @@ class Counts(ProgramRows):
         ]
         if n > 1 and any(a for _, a in late):
             self.at_most([*late, *self._stopping(b, n * unit)], 0)
+
+    def cut(self, stated: Weights) -> None:
+        """Add that no block has more weight of tasks than its machines can."""
+        for b, shapes in self.shapes_on.items():
+            self._weigh(b, shapes, stated)
 
     def _weigh(self, b: int, shapes: Sequence[Shape], stated: Weights) -> None:
         """Add that a block's tasks have no more weight than its machines can, before and after."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from dlsched.problems.dispatch.definition.schema import Placed, Solution, Starte
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.loads import Load, Weights, capacity, full_loads, loads_of
 from dlsched.problems.dispatch.structures.blocks import Shape, shape_of
+from dlsched.problems.dispatch.structures.fleet import fits
 from dlsched.problems.dispatch.structures.victims import Amounts
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -102,7 +104,7 @@ def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
         loads = pack(counts, [shape.need for shape in shapes], have, machines)
         if loads is None:
             failed.add(b)
-            weights = violated(shapes, counts, have, machines, run)
+            weights = violated(shapes, counts, [Room(machines, have)], run)
             cuts += [] if weights is None else [weights]
         for machine, load in zip(block.machines, loads or (), strict=False):
             for shape, tasks in zip(shapes, load, strict=True):
@@ -210,47 +212,105 @@ class _Packing:
         return True
 
 
+class Room(NamedTuple):
+    """Machines with equal room: how many there are, and what is free on each."""
+
+    machines: float
+    have: Amounts
+
+
+def separated(program: Counts, values: Vector, run: Run) -> list[Weights]:
+    """Return weights that the counts of a fractional point violate, by block.
+
+    A part of a block's machines, as large as the sum of its victims, is as if all of them stop.
+    """
+    cuts: dict[Weights, None] = {}
+    for b, shapes in program.shapes_on.items():
+        block = program.blocks[b]
+        machines = len(block.machines)
+        stopping = min(1.0, sum(float(values[program.victim[v]]) for v, _ in block.occupants))
+        rooms = [
+            Room(machines * (1 - stopping), block.after(())),
+            Room(machines * stopping, block.after()),
+        ]
+        rooms = [room for room in rooms if room.machines > _FEW]
+        counts = {shape: _SURE * float(values[program.tasks[b, shape]]) for shape in shapes}
+        counts = {shape: count for shape, count in counts.items() if count > _FEW}
+        if len(counts) < 2 or _each_alone(counts, rooms):
+            continue
+        weights = violated(list(counts), list(counts.values()), rooms, run)
+        if weights is not None:
+            cuts[weights] = None
+    return list(cuts)
+
+
+def _each_alone(counts: Mapping[Shape, float], rooms: Sequence[Room]) -> bool:
+    """Whether the machines are enough if each has tasks of one shape only; else unknown."""
+    machines, have = rooms[0]
+    most = {shape: fits(have, shape.need) for shape in counts}
+    if len(rooms) > 1 or not all(most.values()):
+        return False
+    return sum(count / most[shape] for shape, count in counts.items()) <= machines
+
+
+_FEW = 1e-6
+"""Tasks or machines of a fractional point that count as none."""
+_SURE = 0.97
+"""Part of a fractional point's counts that must violate an inequality as well."""
 _SCALES = (2520, 2520 * 2**20)
 """Weights are rounded to whole parts of the first that will do; 2520 has all divisors up to ten."""
 
 
 def violated(
-    shapes: Sequence[Shape], counts: Sequence[int], have: Amounts, machines: int, run: Run
+    shapes: Sequence[Shape], counts: Sequence[float], rooms: Sequence[Room], run: Run
 ) -> Weights | None:
     """Return weights of which the counts have more than all machines can; ``None`` if none exist.
 
-    The weights are the duals of the fractional bin packing of the counts: no load of one machine
-    has more than 1, and the counts have the most that is possible. Rounding them costs no
-    validity, as `capacity` computes anew what a machine can have.
+    The weights and the most that a machine of each room has are the duals of a fractional bin
+    packing: no load has more, all machines together have as many units as there are machines, and
+    the counts have the most that is possible. Rounding them costs no validity, as `capacity`
+    computes anew what a machine can have.
 
     Parameters
     ----------
     shapes, counts
         Tasks by shape.
-    have, machines
-        What each machine has, and how many there are.
     """
     from scipy import sparse
 
-    loads = loads_of(tuple(shapes), have)
-    if loads is None:
-        return None
+    rows: list[list[float]] = []
+    for r, room in enumerate(rooms):
+        loads = loads_of(tuple(shapes), room.have)
+        if loads is None:
+            return None
+        unit = [-float(r == other) for other in range(len(rooms))]
+        rows += [[*load, *unit] for load in loads]
+    machines = [room.machines for room in rooms]
+    rows.append([0.0] * len(shapes) + machines)
     form = StandardForm.of(
-        sparse.csc_array(np.array(loads, dtype=float)),
-        np.full(len(loads), -INF),
-        np.ones(len(loads)),
-        np.ones(len(shapes)),
-        np.array(counts, dtype=float),
+        sparse.csc_array(np.array(rows)),
+        np.full(len(rows), -INF),
+        np.array([0.0] * (len(rows) - 1) + [sum(machines)]),
+        np.array([1.0] * len(shapes) + [INF] * len(rooms)),
+        np.array([*counts, *[0.0] * len(rooms)], dtype=float),
         sense="max",
     )
     outcome = highs.solve(form, 0, run, relax=True)
     if outcome.values is None:
         return None
+    duals = np.maximum(outcome.values[: len(shapes)], 0.0)
     for scale in _SCALES:
-        parts = np.rint(scale * np.maximum(outcome.values, 0.0)).astype(int).tolist()
+        parts = np.rint(scale * duals).astype(int).tolist()
         weights = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
         total = sum(part * count for part, count in zip(parts, counts, strict=True))
-        most = capacity(weights, have) if weights else None
-        if most is not None and total > machines * most:
+        if weights and total > _most(weights, rooms):
             return weights
     return None
+
+
+def _most(weights: Weights, rooms: Sequence[Room]) -> float:
+    """Return the largest weight of tasks on all machines; infinity where it is not known."""
+    most = [capacity(weights, room.have) for room in rooms]
+    return sum(
+        math.inf if a is None else a * room.machines for a, room in zip(most, rooms, strict=True)
+    )
