@@ -20,9 +20,11 @@ from dlsched.problems.utility.model import Restriction
 from dlsched.problems.utility.programs.column_generation import (
     TUNABLES,
     Columns,
+    first_cuts,
     prices_of_periods,
     refinements,
 )
+from dlsched.problems.utility.programs.finish_periods import prices_of_finishes
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
 from dlsched.problems.utility.structures.gangs import (
@@ -149,20 +151,38 @@ class ScheduleSearch:
     def improve_prices(self, run: Run) -> None:
         """Lower the bound by prices of ever shorter periods, each followed by an insertion."""
         prices = self.prices
+        if not self.fits_milp:
+            cuts = first_cuts(self.instance.slots, TUNABLES.finish_periods)
+            first = prices_of_finishes(self.gangs, run, cuts)
+            prices = prices if first is None else first
+            self.try_prices(prices)
         for cuts in refinements(self.gangs):
             prices, ended = prices_of_periods(self.dual, self.columns, run, cuts, prices)
-            self.update_bound(prices, self.dual.price(prices).values)
+            self.try_prices(prices)
+            if self.closed or not ended or run.stop_reason():
+                return
+
+    def try_prices(self, prices: Vector) -> None:
+        """Update the bound, and insert the jobs at shares of the prices.
+
+        They are inserted by utility minus cost, per GPU and slot.
+        """
+        values = self.dual.price(prices).values
+        self.update_bound(prices, values)
+        gpu_slots = self.gangs.workers * np.maximum(1, self.instance.fewest)
+        order = np.argsort(-values / gpu_slots, kind="stable").tolist()
+        for share in (1.0,) if self.fits_milp else TUNABLES.price_shares:
             if self.run.stop_reason():
                 return
-            self.propose(self.inserted(prices))
-            if self.closed or not ended:
-                return
+            schedule = Insertion(self.gangs)
+            schedule.fill_at(self.dual.by_mask(share * prices), self.dual.rounded_down, order)
+            self.propose(schedule)
 
     def bound_by_prices(self, run: Run) -> None:
         """Update bound and prices within a run's limits; one that is reached ends the search."""
         try:
             self.bound_without_prices()
-            self.propose(self.inserted(None))
+            self.propose(self.inserted())
             if self.gangs.masks and not self.closed:  # otherwise no job can run
                 self.improve_prices(run)
         except Stopped:
@@ -184,14 +204,10 @@ class ScheduleSearch:
         values = self.gangs.worth.max(axis=1, initial=0.0)
         self.update_bound(np.zeros_like(self.prices), values)
 
-    def inserted(self, prices: Vector | None) -> Insertion:
-        """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""
+    def inserted(self) -> Insertion:
+        """Insert the jobs by utility per GPU and slot."""
         schedule = Insertion(self.gangs)
-        if prices is None:
-            schedule.fill(self.gangs.by_density)
-            return schedule
-        order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
-        schedule.fill_at(self.dual.by_mask(prices), self.dual.rounded_down, order)
+        schedule.fill(self.gangs.by_density)
         return schedule
 
     def searched(self, rounds: int) -> Insertion:

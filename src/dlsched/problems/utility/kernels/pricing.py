@@ -72,6 +72,7 @@ def price_all(
     cost: cython.double[:, ::1] = np.empty((price.shape[0], jobs.mask_of_speed.shape[1]))
     least: cython.double[::1] = np.empty(most)
     choice: cython.schar[:, ::1] = np.empty((price.shape[0], most), np.int8)
+    fewest_left: cython.longlong[::1] = np.empty(price.shape[0] + 1, np.int64)
     with cython.nogil:
         for j in range(jobs.begin.shape[0]):
             for t in range(price.shape[0]):
@@ -82,7 +83,7 @@ def price_all(
             after: cython.const[cython.int][:, ::1] = jobs.after[jobs.begin[j] : jobs.end[j]]
             worth: cython.const[cython.double][::1] = jobs.worth[j]
             speeds, first = jobs.speeds[j], jobs.first[j]
-            values[j] = _by_stages(cost, least, choice, after, speeds, first, worth, must, rows[j])
+            values[j] = _by_stages(cost, least, choice, fewest_left, after, speeds, first, worth, must, rows[j])
 
 
 @cython.cfunc
@@ -92,6 +93,7 @@ def _by_stages(
     cost: cython.double[:, ::1],
     least: cython.double[::1],
     choice: cython.schar[:, ::1],
+    fewest_left: cython.longlong[::1],
     after: cython.const[cython.int][:, ::1],
     speeds: cython.longlong,
     first: cython.longlong,
@@ -103,30 +105,42 @@ def _by_stages(
 
     ``choice[t, p]`` is the speed in slot t with which stage p's work is done, -1 for none.
     """
-    need = after.shape[0] - 1
+    need: cython.longlong = after.shape[0] - 1
     row[:] = -1
     least[: need + 1] = _INF
     least[0] = 0.0
     best = -_INF if must else 0.0
     finish: cython.longlong = -1
     reach: cython.longlong = 0
+    last: cython.longlong = worth.shape[0] - 1
+    fewest: cython.longlong = 0
+    low: cython.longlong = need
+    while low > 0 and fewest < worth.shape[0]:
+        fewest_left[fewest] = low
+        low = after[low, 0]
+        fewest += 1
     for t in range(first, worth.shape[0]):
-        if worth[t] <= best:
-            break
-        before = reach  # stages above it cannot be done in the slots so far
+        while last >= t and worth[last] <= best:
+            last -= 1
+        while reach > 0 and worth[t] - least[reach] <= best:
+            reach -= 1
+        before = reach  # stages above it cannot be done in the slots so far, or only at a loss
         for v in range(speeds):
             if cost[t, v] < _INF:
                 while reach < need and after[reach + 1, v] <= before:
                     reach += 1
-        for p in range(reach, 0, -1):
-            low = least[p]
+        floor: cython.longlong = 0 if last - t >= fewest else fewest_left[last - t]
+        if reach < floor or last < t:
+            break
+        for p in range(reach, max(floor - 1, 0), -1):
+            low_cost = least[p]
             speed = -1
             for v in range(speeds):
                 value = least[after[p, v]] + cost[t, v]
-                if value < low:
-                    low = value
+                if value < low_cost:
+                    low_cost = value
                     speed = v
-            least[p] = low
+            least[p] = low_cost
             choice[t, p] = speed
         if least[need] < _INF:
             value = worth[t] - least[need]

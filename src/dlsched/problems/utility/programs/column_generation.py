@@ -41,8 +41,11 @@ class Tunables:
     size.
     """
 
+    finish_periods: int = 6
+    """Periods of equal, and of growing, length in the program of `finish_periods`: with 12 or 24
+    it takes 4 or 10 times as long, and column generation as many rounds from there."""
     periods: int = 12
-    """Periods of equal, and of growing, length in the first master."""
+    """The same in the first master."""
     most_rows: int = 1_000
     """With more rows the master's simplex takes longer than its prices are worth."""
     merged: float = 0.8
@@ -51,6 +54,9 @@ class Tunables:
     """Where the master's optimum and the bound are this near, merged slots are done."""
     fine: float = 1e-7
     """The same for single slots."""
+    price_shares: tuple[float, ...] = (0.7, 0.85, 1.0)
+    """Shares of the prices at which jobs are inserted; .7 and .85 gained up to 1.2 and .9 % at the
+    last, and 1 to 5 % at the first prices, on 480 jobs in 400 slots."""
     missing: float = 1e3
     """What the master pays for a job that must finish without a schedule; utilities are up to 1."""
     first_share: float = 0.2
@@ -175,19 +181,24 @@ class ScheduleMaster:
         lengths = np.diff(self.cuts)
         count = len(lengths) * len(gangs.sets)
         by_set = np.maximum(0.0, self.program.duals[:count]).reshape(len(lengths), -1)
-        by_type = by_set @ gangs.contains(gangs.sets).astype(float)
-        return self.program.objective, np.repeat(by_type, lengths, axis=0)
+        return self.program.objective, np.repeat(gangs.by_type(by_set), lengths, axis=0)
+
+
+def first_cuts(slots: int, periods: int) -> Indices:
+    """Return the first slots of periods, and the end.
+
+    They are cut at equal distances, and at equal ratios, as prices fall fastest early.
+    """
+    equal = np.linspace(0, slots, periods + 1)
+    growing = np.geomspace(1, slots, periods)
+    cuts: Indices = np.unique(np.append(equal, growing).round().astype(np.int64))
+    return cuts
 
 
 def refinements(gangs: Gangs) -> Iterator[Indices]:
-    """Yield the first slots of periods, and the end; each time the periods are halved.
-
-    The first ones are cut at equal distances, and at equal ratios, as prices fall fastest early.
-    """
+    """Yield the first slots of periods, and the end; each time the periods are halved."""
     slots = gangs.instance.slots
-    equal = np.linspace(0, slots, TUNABLES.periods + 1)
-    growing = np.geomspace(1, slots, TUNABLES.periods)
-    cuts = np.unique(np.append(equal, growing).round().astype(np.int64))
+    cuts = first_cuts(slots, TUNABLES.periods)
     most = max(len(cuts), (TUNABLES.most_rows - len(gangs.workers)) // len(gangs.sets) + 1)
     while len(cuts) <= min(most, int(TUNABLES.merged * slots)):
         yield cuts

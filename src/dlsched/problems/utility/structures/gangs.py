@@ -127,6 +127,11 @@ class Gangs:
         bits = [[mask >> i & 1 for i in range(len(self.kinds))] for mask in masks]
         return np.array(bits, dtype=bool).reshape(len(masks), len(self.kinds))
 
+    def by_type(self, by_set: Vector) -> Vector:
+        """Return prices of types, by slot or period, from those of `sets`: what a GPU adds up."""
+        prices: Vector = by_set @ self.contains(self.sets).astype(float)
+        return prices
+
     def _unions(self) -> list[int]:
         found = set(self.masks)
         frontier = set(found)
