@@ -151,6 +151,3 @@ def test_drf_and_tetris_are_orderings() -> None:
     # With a hundredth of the remaining time c is first, and leaves 3 CPUs and 4 GB: no other fits.
     soon = dlsched.solve(made, "tetris", remaining={"j0": 0.01, "j1": 1, "j2": 1})
     assert list(soon.solution.allocation) == ["j0"]
-    for name in ("drf", "tetris"):
-        tuned = dlsched.solve(made, name, tuned=True)
-        assert tuned.details["waiting"] == 0

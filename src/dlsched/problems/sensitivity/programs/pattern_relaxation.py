@@ -10,9 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Prices, Program
+from dlsched.problems.sensitivity.programs.pattern_program import (
+    TOLERANCE,
+    Lagrangian,
+    Prices,
+    Program,
+)
 from dlsched.problems.sensitivity.structures.server_patterns import Pattern
 from dlsched.results.result import Termination
 from dlsched.run import Run
