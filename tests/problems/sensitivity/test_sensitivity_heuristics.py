@@ -104,8 +104,8 @@ def test_orders_differ() -> None:
     }
     made = made_of((1, 3, 6, 3), profiles, ["three", "four", "modest"])
     worth = {name: dlsched.solve(made, name).objective[0] for name in ("tune", "tune_public")}
-    # In the file's order: 3, then the share of 2, then 1; descending: 4, then the share of 2, and then
-    # one CPU is missing, so that the job with 4 reverts.
+    # In the file's order: 3, then the share of 2, then 1; descending: 4, then the share of 2, and
+    # then one CPU is missing, so that the job with 4 reverts.
     assert worth == {"tune": 3, "tune_public": Fraction(7, 2)}
 
 

@@ -207,29 +207,30 @@ def dearest(columns: FormColumns, prices: Sequence[int]) -> Callable[[FormItem],
     By dynamic programming over the capacities that are asked for: the best of one item and what
     fits beside it. Items that take no less than another one, and are no dearer, are left out.
     """
-    priced = sorted(
-        {(item, price) for item, price in zip(columns.items, prices, strict=True) if price > 0},
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    useful: list[tuple[FormItem, int]] = []
-    for item, price in priced:
-        if not any(_fits(other, item) for other, _ in useful):
-            useful.append((item, price))
+    useful = _useful(columns, prices)
     known: dict[FormItem, int] = {}
 
     def value(room: FormItem) -> int:
         best = known.get(room)
         if best is None:
-            best = 0
-            for item, price in useful:
-                if _fits(item, room):
-                    best = max(best, price + value(_after(room, item)))
+            fitting = [(item, price) for item, price in useful if _fits(item, room)]
+            best = max((price + value(_after(room, item)) for item, price in fitting), default=0)
             if len(known) >= LIMITS.states:
                 raise TooMany(f"more than {LIMITS.states:,} remaining capacities of a server")
             known[room] = best
         return best
 
     return value
+
+
+def _useful(columns: FormColumns, prices: Sequence[int]) -> list[tuple[FormItem, int]]:
+    """Return the items and prices of which none takes no less than another, and is no dearer."""
+    priced = {(item, price) for item, price in zip(columns.items, prices, strict=True) if price > 0}
+    useful: list[tuple[FormItem, int]] = []
+    for item, price in sorted(priced, key=lambda pair: (-pair[1], pair[0])):
+        if not any(_fits(other, item) for other, _ in useful):
+            useful.append((item, price))
+    return useful
 
 
 def maximal_patterns(
