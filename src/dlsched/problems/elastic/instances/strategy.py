@@ -41,10 +41,7 @@ def instances(
         Whether there are two pools of GPUs instead of one capacity.
     """
     unit = draw(st.sampled_from(UNITS))
-    jobs = []
-    for j in range(draw(st.integers(0, max_jobs))):
-        own = draw(st.sampled_from(UNITS)) if mixed else unit
-        jobs.append({"id": f"j{j}"} | draw(_jobs(max_choices, own)))
+    jobs = [_job(draw, j, max_choices, unit, mixed) for j in range(draw(st.integers(0, max_jobs)))]
     bases = sorted(job["gpus_per_worker"] * job["min_workers"] for job in jobs)
     fitting = [sum(bases[:n]) for n in range(len(bases) + 1)]
     capacities = st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6]))
@@ -52,7 +49,7 @@ def instances(
         return Instance(name="drawn", capacity=draw(capacities), jobs=jobs)
     return Instance(
         name="drawn",
-        jobs=[job | draw(_kinds(job["running"])) for job in jobs],
+        jobs=[job | _kind(draw, job["running"]) for job in jobs],
         pools=[
             {"id": name, "capacity": draw(capacities), "speed": draw(st.sampled_from(SPEEDS))}
             for name in draw(st.permutations(["training", "loan"]))
@@ -61,28 +58,31 @@ def instances(
     )
 
 
-@st.composite
-def _jobs(draw: st.DrawFn, max_choices: int, unit: Number) -> dict[str, Any]:
-    """Draw a job without its id and kind."""
+def _job(
+    draw: st.DrawFn, number: int, max_choices: int, unit: Number, mixed: bool
+) -> dict[str, Any]:
+    """Draw a job for one capacity."""
     least = draw(st.integers(1, 3))
     choices = draw(st.integers(1, max_choices))
     job: dict[str, Any] = {
+        "id": f"j{number}",
         "gpus_per_worker": draw(st.integers(1, 3)),
         "min_workers": least,
         "max_workers": least + choices - 1,
         "running": draw(st.booleans()),
     }
+    if mixed:
+        unit = draw(st.sampled_from(UNITS))
     if draw(st.booleans()):
         return job | {"min_running_time": draw(VALUES) * unit}
     times = draw(st.lists(VALUES, min_size=choices, max_size=choices))
     return job | {"running_times": [time * unit for time in times]}
 
 
-@st.composite
-def _kinds(draw: st.DrawFn, running: bool) -> dict[str, Any]:
+def _kind(draw: st.DrawFn, running: bool) -> dict[str, Any]:
     """Draw whether a job can use loan, and where it runs."""
     kind: dict[str, Any] = {"fungible": draw(st.booleans()), "heterogeneous": draw(st.booleans())}
-    loan = ["loan"] if any(kind.values()) else []
     if running:
+        loan = ["loan"] if any(kind.values()) else []
         kind["base_pool"] = draw(st.sampled_from([None, "training", *loan]))
     return kind

@@ -36,7 +36,7 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
     largest = gpus * min(2, count) if allow_split else gpus
     profiles: dict[str, Any] = {}
     for p in range(draw(st.integers(1, 3))):
-        table = np.array(draw(_tables(monotone)), dtype=object)
+        table = np.array(_table(draw, monotone), dtype=object)
         profiles[f"p{p}"] = {
             "gpus": draw(st.integers(1, max(3, largest))),
             "cpus": [per_cpu * c for c in (1, 2, 3)],
@@ -61,8 +61,7 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
     )
 
 
-@st.composite
-def _tables(draw: st.DrawFn, monotone: bool) -> list[list[int]]:
+def _table(draw: st.DrawFn, monotone: bool) -> list[list[int]]:
     """Draw throughputs by CPUs and memory, above 0 in the middle."""
     table = [[draw(st.integers(0, 8)) for _ in range(3)] for _ in range(3)]
     table[1][1] = draw(st.sampled_from([4, 3, 2]))

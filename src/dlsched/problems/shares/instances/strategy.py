@@ -44,7 +44,7 @@ def instances(
     ]
     usable = [m for m in models if any(r and gpus[k] >= m["gpus"] for k, r in m["rates"].items())]
     pairs = [
-        draw(_pairs(a, b, types, unit))
+        _pair(draw, a, b, types, unit)
         for a, b in combinations_with_replacement(models, 2)
         if a["gpus"] == b["gpus"] and draw(st.booleans())
     ]
@@ -63,8 +63,7 @@ def instances(
     )
 
 
-@st.composite
-def _pairs(
+def _pair(
     draw: st.DrawFn, a: dict[str, Any], b: dict[str, Any], types: list[str], unit: Fraction
 ) -> dict[str, Any]:
     """Draw the rates of jobs of two models on the same GPUs."""
