@@ -20,14 +20,19 @@ def check(instance: Instance, solution: Solution) -> Report:
     The violations are ``unknown_job``, ``unknown_type``, ``same_job`` (a job beside itself),
     ``cannot_run``, ``cannot_share``, ``time`` (a job has more than all of its time) and ``gpus``.
     """
-    objective: ByLevel[Number] = ByLevel(LEVELS, [value_of(instance, solution)])
-    details = {name: float(speed) for name, speed in throughputs(instance, solution).items()}
+    speeds = throughputs(instance, solution)
+    objective: ByLevel[Number] = ByLevel(LEVELS, [_worth(instance, speeds)])
+    details = {name: float(speed) for name, speed in speeds.items()}
     return Report(tuple(_violations(instance, solution)), objective, details)
 
 
 def value_of(instance: Instance, solution: Solution) -> Fraction:
     """Return what a solution is worth, whatever it violates."""
-    speeds = throughputs(instance, solution)
+    return _worth(instance, throughputs(instance, solution))
+
+
+def _worth(instance: Instance, speeds: Mapping[Id, Fraction]) -> Fraction:
+    """Return what throughputs of the jobs are worth."""
     return combine(instance, {j.id: value(instance, j, speeds[j.id]) for j in instance.jobs})
 
 
