@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,10 @@ HEURISTICS = ("tune", "tune_public", "proportional")
 MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
 """Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
 SEEDS = (1, 2, 3, 4, 5)
-READINGS = [
-    {"order": order, "fit": fit, "peers": peers}
-    for order in ("descending demand", "given", "gpus")
-    for fit in ("best", "first")
-    for peers in ("just enough", "cpu per gpu")
-]
+READINGS = {
+    "descending demand, best, just enough": "tune",
+    "given, first, cpu per gpu": "tune_public",
+}
 
 
 def cluster(
@@ -96,13 +95,10 @@ def readings() -> Iterator[str]:
     """Yield the table of TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
     yield "## TUNE by interpretation, 16 servers, 128 GPUs\n"
     yield "Gaps of the throughput of one round to the proven optimum, or to its bound: mean and, in"
-    yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row and"
-    yield '`tune_public` that of "given, first, cpu per gpu". Jobs may be split.\n'
-    yield (
-        "| profiles | GPUs a job | order, fit, peers | "
-        + " | ".join("/".join(map(str, mix)) for mix in MIXES)
-        + " | mean |"
-    )
+    yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row of two and"
+    yield "`tune_public` the second. Jobs may be split.\n"
+    names = " | ".join("/".join(map(str, mix)) for mix in MIXES)
+    yield f"| profiles | GPUs a job | order, fit, peers | {names} | mean |"
     yield "|" + "---|" * (4 + len(MIXES))
     for generated in (False, True):
         if not generated and not PROFILES.exists():
@@ -115,23 +111,18 @@ def readings() -> Iterator[str]:
             }
             best = {key: dlsched.solve(inst, time_limit=60) for key, inst in cases.items()}
             sizes = ("1 to 8" if generated else "1 to 4") if multi else "1"
-            for reading in READINGS:
+            label = f"{'generated' if generated else 'measured'} | {sizes}"
+            for reading, method in READINGS.items():
                 cells, all_gaps = [], []
                 for mix in MIXES:
-                    gaps = [
-                        dlsched.solve(cases[mix, seed], "tune", **reading)
-                        .gap_to(best[mix, seed].bound)[0]
-                        for seed in SEEDS
-                    ]  # fmt: skip
+                    found = [dlsched.solve(cases[mix, seed], method) for seed in SEEDS]
+                    bounds = [best[mix, seed].bound for seed in SEEDS]
+                    gaps = [f.gap_to(b)[0] for f, b in zip(found, bounds, strict=True)]
                     all_gaps += gaps
                     mean = sum(gaps) / len(gaps)
                     cells.append(f"{cell(mean)} ({cell(min(gaps))} to {cell(max(gaps))})")
-                yield (
-                    f"| {'generated' if generated else 'measured'} | {sizes} "
-                    f"| {', '.join(reading.values())} | "
-                    + " | ".join(cells)
-                    + f" | {cell(sum(all_gaps) / len(all_gaps))} |"
-                )
+                cells.append(cell(sum(all_gaps) / len(all_gaps)))
+                yield f"| {label} | {reading} | {' | '.join(cells)} |"
 
 
 def idle() -> Iterator[str]:
@@ -344,34 +335,21 @@ def groups() -> Iterator[tuple[str, list[Instance]]]:
     library = dlsched.list_instances("sensitivity")
     yield "the library", [dlsched.load(name) for name in library]
     for servers, mixes in ((4, MIXES), (16, MIXES), (64, MIXES), (128, SPLITS), (512, SPLITS)):
-        for multi in (False, True):
-            sizes = "1 to 4 GPUs" if multi else "1 GPU"
-            yield (
-                f"{servers} servers, {sizes}",
-                [cluster(servers, mix, multi, seed=seed) for mix in mixes for seed in HELD_BACK],
-            )
+        for multi, sizes in ((False, "1 GPU"), (True, "1 to 4 GPUs")):
+            cases = [cluster(servers, mix, multi, seed=seed) for mix in mixes for seed in HELD_BACK]
+            yield f"{servers} servers, {sizes}", cases
     known = [cluster(128, mix, True, seed=seed) for mix in SPLITS for seed in range(1, 40)]
     yield "128 servers, 1 to 4 GPUs, seeds 1 to 39", known
-    for servers in (16, 64):
-        for multi in (False, True):
-            sizes = "1 to 8 GPUs" if multi else "1 GPU"
-            yield (
-                f"generated, {servers} servers, {sizes}",
-                [
-                    cluster(servers, mix, multi, seed=seed, generated=True)
-                    for mix in SPLITS
-                    for seed in HELD_BACK
-                ],
-            )
+    for servers, (multi, sizes) in product((16, 64), ((False, "1 GPU"), (True, "1 to 8 GPUs"))):
+        drawn = product(SPLITS, HELD_BACK)
+        cases = [cluster(servers, mix, multi, seed=seed, generated=True) for mix, seed in drawn]
+        yield f"generated, {servers} servers, {sizes}", cases
     for servers in (8, 64):
-        yield (
-            f"all distinct, {servers} servers",
-            [
-                dlsched.generate("sensitivity", seed, servers=servers, distinct=True, multi=multi)
-                for multi in (False, True)
-                for seed in HELD_BACK
-            ],
-        )
+        cases = [
+            dlsched.generate("sensitivity", seed, servers=servers, distinct=True, multi=multi)
+            for multi, seed in product((False, True), HELD_BACK)
+        ]
+        yield f"all distinct, {servers} servers", cases
 
 
 def timed(instance: Instance, method: str) -> tuple[Result, float]:

@@ -47,10 +47,10 @@ def measured() -> Rates:
         model, beside = (str((row[name], row["scale_factor"])) for name in ("job_type", "beside"))
         both = [row[f"iterations_per_second{whose}"] for whose in ("", "_of_the_other")]
         types[row["gpu"]][model][beside] = both
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rates.json"
-        path.write_text(json.dumps(types), encoding="utf-8")
-        return read_rates(path)
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as nested:
+        nested.write(json.dumps(types))
+        nested.flush()
+        return read_rates(nested.name)
 
 
 def workload(count: int, gpus: int, objective: str) -> Instance:

@@ -67,7 +67,7 @@ PRIMARY = {
     ],
     f"show {LONG}.json": [LONG, "sha256"],
     "show reclaiming": ["densest", "gpu_fraction", "preempted"],
-    "show sensitivity": ["tune_public", "price_round", "tuned=False"],
+    "show sensitivity": ["tune_public", "price_round", "remaining=None"],
     "show interleaving": ["column_generation", "muri_worst_order"],
     "list": ["placement-open-1000x10x3000", "reclaiming-520-130-flexible", "indivisible_bound"],
     "list instances": dlsched.list_instances(),

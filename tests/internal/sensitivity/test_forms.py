@@ -16,12 +16,12 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     FormPrices,
     Limit,
     columns_of,
+    dearest,
+    maximal_patterns,
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.programs.form_patterns import dearest, maximal_patterns
-from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
-from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
+from dlsched.problems.sensitivity.programs.pattern_program import Lagrangian, Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.prove import ProofFailed

@@ -10,8 +10,7 @@ from dlsched import Run
 from dlsched.problems.sensitivity.instances.job_models import Assignment, Model
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, instance
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
-from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
-from dlsched.problems.sensitivity.programs.pattern_program import Program, conversions
+from dlsched.problems.sensitivity.programs.pattern_program import Lagrangian, Program, conversions
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal

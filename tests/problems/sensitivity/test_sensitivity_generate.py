@@ -205,8 +205,3 @@ REFUSED = reports(Path(__file__).with_name("refused.txt"))
 def test_what_cannot_be_used_is_named(call: str) -> None:
     """Measurements that are none, and options, sizes, bandwidths and points out of range."""
     assert_refused(call, REFUSED[call], sensitivity, globals())
-
-
-def test_frames_of_profiles() -> None:
-    """A row for each number of CPUs says whether it was measured."""
-    assert list(TWO_GPUS.to_frame().columns) == ["cpus", "seconds", "measured"]

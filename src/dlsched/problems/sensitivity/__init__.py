@@ -17,8 +17,6 @@ from dlsched.problems.sensitivity.instances.profiling import (
 )
 from dlsched.registry import Problem, Start, When
 
-_MANY_JOBS = 100
-"""With more jobs the rules without a solver take longer than `price_round`, and find less."""
 _RULES = ("tune", "tune_public", "greedy", "drf", "tetris", "proportional")
 
 
@@ -30,7 +28,7 @@ def starts(instance: Instance) -> list[Start]:
     from dlsched.problems.sensitivity.exact.search import TUNABLES
 
     few = instance.servers.count <= TUNABLES.few_servers
-    rules = When.LAST if few or len(instance.jobs) > _MANY_JOBS else When.FIRST
+    rules = When.LAST if few or len(instance.jobs) > TUNABLES.many_jobs else When.FIRST
     first = When.LAST if few else When.FIRST
     return [Start("price_round", first), *(Start(name, rules) for name in _RULES)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, PlainValidator, StrictBool, WithJsonSchema, model_validator
@@ -162,15 +163,12 @@ class Instance(schema.Instance):
         for p, pool in enumerate(self.pools):
             if pool.speed < _LEAST_SHARE:
                 raise Flaw(("pools", p, "speed"), "is too small", "write a number from 1e-100")
-        choices = 0
-        for j, job in enumerate(self.jobs):
-            choices += self._count(job)
-            if choices > MOST_CHOICES:
-                raise Flaw(
-                    ("jobs", j, "max_workers"),
-                    f"brings the numbers of workers to choose from above {MOST_CHOICES}",
-                    "narrow the ranges, or split the instance",
-                )
+        totals = accumulate(map(self._count, self.jobs))
+        above = next((j for j, total in enumerate(totals) if total > MOST_CHOICES), None)
+        if above is not None:
+            problem = f"brings the numbers of workers to choose from above {MOST_CHOICES}"
+            place = ("jobs", above, "max_workers")
+            raise Flaw(place, problem, "narrow the ranges, or split the instance")
         return self
 
     def _require_one_pool(self) -> None:

@@ -116,17 +116,15 @@ def generate(
         Share of its workers' speed that a job has on both kinds of GPU; 0.7, or 1 in Ideal (section
         7.1).
     """
-    if scaling not in SCALINGS:
-        raise OptionError(f"scaling={scaling!r} must be one of: {', '.join(SCALINGS)}")
-    if scenario not in SCENARIOS:
-        raise OptionError(f"scenario={scenario!r} must be one of: {', '.join(SCENARIOS)}")
+    for name, value, known in (
+        ("scaling", scaling, SCALINGS),
+        ("scenario", scenario, tuple(SCENARIOS)),
+    ):
+        if value not in known:
+            raise OptionError(f"{name}={value!r} must be one of: {', '.join(known)}")
     given = (elastic, fungible, heterogeneous, mixed_efficiency)
-    shares = Scenario(
-        *(
-            default if own is None else own
-            for own, default in zip(given, SCENARIOS[scenario], strict=True)
-        )
-    )
+    pairs = zip(given, SCENARIOS[scenario], strict=True)
+    shares = Scenario(*(default if own is None else own for own, default in pairs))
     if items and running >= 1 and not shares.elastic:
         raise OptionError("running jobs have no items unless some are elastic")
     rows: list[dict[str, Any]] = []
@@ -140,23 +138,14 @@ def generate(
         least, longest = LARGE_HOURS if large else hours
         seconds = 3600 * least * (longest / least) ** rng.random()
         if left is not None:
-            if most == base and runs:
-                continue
             most = min(most, base + left - (not runs))
-            left -= most - base + (not runs)
-        row: dict[str, Any] = {
-            "id": f"j{len(rows) + 1}",
-            "gpus_per_worker": size,
-            "min_workers": base,
-            "max_workers": most,
-            "running": runs,
-        }
-        fastest = max(1, round(seconds * base / _speeds(base, most, scaling)[-1]))
-        if scaling == "linear" or most == base:
-            row["min_running_time"] = fastest
-        else:
-            row["running_times"] = lossy_times(fastest, base, most, scaling)
-        rows.append(row)
+            of_job = most - base + (not runs)
+            left -= of_job
+            if not of_job:
+                continue
+        row = {"id": f"j{len(rows) + 1}", "gpus_per_worker": size, "min_workers": base}
+        row |= {"max_workers": most, "running": runs}
+        rows.append(row | _times(seconds, base, most, scaling))
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "elastic",
@@ -175,6 +164,14 @@ def generate(
 def _one_of(rng: np.random.Generator, weights: Mapping[int, float]) -> int:
     shares = np.array(list(weights.values()), dtype=float)
     return int(rng.choice(list(weights), p=shares / shares.sum()))
+
+
+def _times(seconds: float, base: int, most: int, scaling: str) -> dict[str, Any]:
+    """Return the running times of a job that takes these seconds with its base workers."""
+    fastest = max(1, round(seconds * base / _speeds(base, most, scaling)[-1]))
+    if scaling == "linear" or most == base:
+        return {"min_running_time": fastest}
+    return {"running_times": lossy_times(fastest, base, most, scaling)}
 
 
 def _elastic_share(elastic: float, large: bool) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dlsched.problems.elastic.definition.schema import Instance
+from dlsched.schema import Number
 
 VALUES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
 UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
@@ -39,43 +40,49 @@ def instances(
     pools
         Whether there are two pools of GPUs instead of one capacity.
     """
-    units = st.sampled_from(UNITS)
-    unit = draw(units)
-    jobs: list[dict[str, Any]] = []
-    for j in range(draw(st.integers(0, max_jobs))):
-        least = draw(st.integers(1, 3))
-        choices = draw(st.integers(1, max_choices))
-        job: dict[str, Any] = {
-            "id": f"j{j}",
-            "gpus_per_worker": draw(st.integers(1, 3)),
-            "min_workers": least,
-            "max_workers": least + choices - 1,
-            "running": draw(st.booleans()),
-        }
-        if mixed:
-            unit = draw(units)
-        if draw(st.booleans()):
-            job["min_running_time"] = draw(VALUES) * unit
-        else:
-            times = draw(st.lists(VALUES, min_size=choices, max_size=choices))
-            job["running_times"] = [time * unit for time in times]
-        jobs.append(job)
+    unit = draw(st.sampled_from(UNITS))
+    jobs = [_job(draw, j, max_choices, unit, mixed) for j in range(draw(st.integers(0, max_jobs)))]
     bases = sorted(job["gpus_per_worker"] * job["min_workers"] for job in jobs)
     fitting = [sum(bases[:n]) for n in range(len(bases) + 1)]
     capacities = st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6]))
     if not pools:
         return Instance(name="drawn", capacity=draw(capacities), jobs=jobs)
-    for job in jobs:
-        job |= {"fungible": draw(st.booleans()), "heterogeneous": draw(st.booleans())}
-        if job["running"]:
-            loan = ["loan"] if job["fungible"] or job["heterogeneous"] else []
-            job["base_pool"] = draw(st.sampled_from([None, "training", *loan]))
     return Instance(
         name="drawn",
+        jobs=[job | _kind(draw, job["running"]) for job in jobs],
         pools=[
             {"id": name, "capacity": draw(capacities), "speed": draw(st.sampled_from(SPEEDS))}
             for name in draw(st.permutations(["training", "loan"]))
         ],
         mixed_efficiency=draw(st.sampled_from([Fraction("0.7"), 1, Fraction("0.25")])),
-        jobs=jobs,
     )
+
+
+def _job(
+    draw: st.DrawFn, number: int, max_choices: int, unit: Number, mixed: bool
+) -> dict[str, Any]:
+    """Draw a job for one capacity."""
+    least = draw(st.integers(1, 3))
+    choices = draw(st.integers(1, max_choices))
+    job: dict[str, Any] = {
+        "id": f"j{number}",
+        "gpus_per_worker": draw(st.integers(1, 3)),
+        "min_workers": least,
+        "max_workers": least + choices - 1,
+        "running": draw(st.booleans()),
+    }
+    if mixed:
+        unit = draw(st.sampled_from(UNITS))
+    if draw(st.booleans()):
+        return job | {"min_running_time": draw(VALUES) * unit}
+    times = draw(st.lists(VALUES, min_size=choices, max_size=choices))
+    return job | {"running_times": [time * unit for time in times]}
+
+
+def _kind(draw: st.DrawFn, running: bool) -> dict[str, Any]:
+    """Draw whether a job can use loan, and where it runs."""
+    kind: dict[str, Any] = {"fungible": draw(st.booleans()), "heterogeneous": draw(st.booleans())}
+    if running:
+        loan = ["loan"] if any(kind.values()) else []
+        kind["base_pool"] = draw(st.sampled_from([None, "training", *loan]))
+    return kind

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import operator
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -91,26 +93,30 @@ def launches_of(items: Items) -> Launches:
     ]
     gpus = items.gpus.tolist()
     least = {job: min(sum(gpus[i]) for i in job) for job in jobs}
+    jobs.sort(key=least.__getitem__)
     free = list(items.capacity)
     chosen: list[int] = []
-    training_only: list[int] = []
-    anywhere: list[int] = []
-    for job in sorted(jobs, key=least.__getitem__):
+    for job in jobs:
         smallest = [i for i in job if sum(gpus[i]) == least[job]]
-        # Most GPUs on loan first, since other jobs can use training only.
-        for i in sorted(smallest, key=lambda i: gpus[i][0]):
-            if all(n <= left for n, left in zip(gpus[i], free, strict=True)):
-                free = [left - n for n, left in zip(gpus[i], free, strict=True)]
-                chosen.append(i)
-                break
-        on_loan = len(free) > 1 and any(gpus[i][1] for i in job)
-        (anywhere if on_loan else training_only).append(least[job])
+        smallest.sort(key=lambda i: gpus[i][0])  # as other jobs can use training only
+        fitting = [i for i in smallest if all(map(operator.le, gpus[i], free))]
+        if fitting:
+            free = list(map(operator.sub, free, gpus[fitting[0]]))
+            chosen.append(fitting[0])
+    pooled = len(items.capacity) > 1
+    anywhere = [least[job] for job in jobs if pooled and any(gpus[i][1] for i in job)]
+    training = [least[job] for job in jobs if not (pooled and any(gpus[i][1] for i in job))]
+    return Launches(chosen, _most_launched(items, training, anywhere))
+
+
+def _most_launched(items: Items, training: Sequence[int], anywhere: Sequence[int]) -> int:
+    """Return how many demands fit, of ascending ones for training alone, and for any GPUs."""
     sums = [0, *itertools.accumulate(anywhere)]
     most = 0
-    for count, used in enumerate([0, *itertools.accumulate(training_only)]):
+    for count, used in enumerate([0, *itertools.accumulate(training)]):
         if used <= items.capacity[0]:
             most = max(most, count + bisect.bisect_right(sums, sum(items.capacity) - used) - 1)
-    return Launches(chosen, most)
+    return most
 
 
 def relax(items: Items, least: int, most: int, run: Run) -> Relaxation:

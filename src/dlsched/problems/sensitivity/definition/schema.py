@@ -88,22 +88,15 @@ class Profile(Document):
                 raise Flaw((name,), "is empty", "give at least one value")
             for i, (a, b) in enumerate(pairwise(axis), start=1):
                 if b <= a:
-                    raise Flaw(
-                        (name, i), f"{float(b):g} is not above {float(a):g}", "sort the axis"
-                    )
+                    problem = f"{float(b):g} is not above {float(a):g}"
+                    raise Flaw((name, i), problem, "sort the axis")
         if len(self.throughput) != len(self.cpus):
-            raise Flaw(
-                ("throughput",),
-                f"has {len(self.throughput)} rows",
-                f"give {len(self.cpus)}, one for each number of CPUs",
-            )
+            remedy = f"give {len(self.cpus)}, one for each number of CPUs"
+            raise Flaw(("throughput",), f"has {len(self.throughput)} rows", remedy)
         for r, row in enumerate(self.throughput):
             if len(row) != len(self.memory):
-                raise Flaw(
-                    ("throughput", r),
-                    f"has {len(row)} entries",
-                    f"give {len(self.memory)}, one for each memory size",
-                )
+                remedy = f"give {len(self.memory)}, one for each memory size"
+                raise Flaw(("throughput", r), f"has {len(row)} entries", remedy)
         return self
 
     def at(self, cpus: Number, memory: Number) -> Number | None:
@@ -139,32 +132,29 @@ class Instance(schema.Instance):
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
-        if self.servers.count * self.servers.gpus > MOST_GPUS:
-            raise Flaw(
-                ("servers", "count"),
-                f"makes {self.servers.count * self.servers.gpus} GPUs",
-                f"keep the cluster within {MOST_GPUS}",
-            )
-        cpus, memory = self.servers.proportional
+        total = self.servers.count * self.servers.gpus
+        if total > MOST_GPUS:
+            problem = f"makes {total} GPUs"
+            raise Flaw(("servers", "count"), problem, f"keep the cluster within {MOST_GPUS}")
         for name, profile in self.profiles.items():
-            for axis, share in (("cpus", cpus), ("memory", memory)):
-                if share not in getattr(profile, axis):
-                    raise Flaw(
-                        ("profiles", name, axis),
-                        f"lacks {float(share):g}, the proportional share of a GPU",
-                        "measure it there: no job may be slower than that",
-                    )
-            if not profile.at(cpus, memory):
-                raise Flaw(
-                    ("profiles", name, "throughput"),
-                    "is 0 at the proportional share of a GPU",
-                    "measure it there: no job may be slower than that",
-                )
+            self._require_share(name, profile)
         schema.require_unique((job.id for job in self.jobs), "jobs")
         for j, job in enumerate(self.jobs):
             if job.profile not in self.profiles:
                 raise schema.dangling(("jobs", j, "profile"), "profile", job.profile, self.profiles)
         return self
+
+    def _require_share(self, name: Id, profile: Profile) -> None:
+        """Refuse a profile without a throughput at the proportional share."""
+        cpus, memory = self.servers.proportional
+        remedy = "measure it there: no job may be slower than that"
+        for axis, share in (("cpus", cpus), ("memory", memory)):
+            if share not in getattr(profile, axis):
+                problem = f"lacks {float(share):g}, the proportional share of a GPU"
+                raise Flaw(("profiles", name, axis), problem, remedy)
+        if not profile.at(cpus, memory):
+            problem = "is 0 at the proportional share of a GPU"
+            raise Flaw(("profiles", name, "throughput"), problem, remedy)
 
     @model_serializer(mode="wrap")
     def _brief(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Bounds `pooled` and `synergy_opt` (Synergy, section 4.1); others are in `programs.lagrangian`."""
+"""Bounds `pooled` and `synergy_opt` (Synergy, section 4.1); the prices' is `Lagrangian`."""
 
 from __future__ import annotations
 

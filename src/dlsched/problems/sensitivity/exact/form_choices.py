@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from dlsched.problems.sensitivity.definition.check import evaluate
@@ -18,9 +17,7 @@ from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
 _POOLED_NODES = 1000
-"""Upper limit of the nodes of a proof with the form `pooled`; chosen by hand, as the next one."""
-_MANY_JOBS = 500
-"""With more jobs the patterns of one heuristic suffice."""
+"""Upper limit of the nodes of a proof with the form `pooled`; chosen by hand."""
 
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
@@ -40,9 +37,7 @@ def _patterns(
     together = level == 0 and not instance.allow_split
     program = Program(instance, whole=level == 1 or together, units=not together)
     placed = (rule(instance).solution for rule in (tune, tune_public))
-    starts = (start for start in placed if isinstance(start, Solution))
-    enough = 1 if len(instance.jobs) > _MANY_JOBS else 2
-    add_known(program, [solution, *islice(starts, enough)])
+    add_known(program, [solution, *(start for start in placed if isinstance(start, Solution))])
     first = relax(program, run)
     if first is None:
         return None

@@ -8,8 +8,12 @@ from fractions import Fraction
 
 from dlsched.problems.sensitivity.exact.search import TUNABLES, Search
 from dlsched.problems.sensitivity.programs.initial_patterns import add_known
-from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
-from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Prices, Program
+from dlsched.problems.sensitivity.programs.pattern_program import (
+    Cutoff,
+    Lagrangian,
+    Prices,
+    Program,
+)
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
 from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap

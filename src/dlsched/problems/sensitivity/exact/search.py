@@ -44,6 +44,8 @@ class Tunables:
     """Of the integer program over them: with less time left it is not begun."""
     most_columns: int = 5_000
     """Upper limit of the pairs of server and kind of item of the program with every server."""
+    many_jobs: int = 100
+    """With more jobs the rules without a solver take longer than `price_round`, and find less."""
     few_servers: int = 8
     """Up to this many servers that program may be tried before all patterns, and before heuristics:
     4 servers, jobs of several GPUs, 20 seeds: 84 ms in the mean instead of 221, CP-SAT 128."""

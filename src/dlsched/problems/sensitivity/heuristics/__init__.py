@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from dlsched.problems.sensitivity.heuristics.tuning import (
     best_demand,
     claim_of,
     runnable,
-    tuned_in_order,
 )
 from dlsched.problems.sensitivity.structures.free_resources import Cluster
 from dlsched.registry.own import method
@@ -42,26 +41,20 @@ def proportional(instance: Instance) -> Claim:
 
 
 @method("sensitivity", kind="baseline")
-def drf(instance: Instance, *, tuned: bool = False) -> Claim:
+def drf(instance: Instance) -> Claim:
     """Dominant resource fairness (section 5.7): smallest dominant share of best-case demand first.
 
     The dominant share is the largest of the best-case demand's shares of the cluster's GPUs, CPUs
     and memory, as in the authors' public code; the section gives DRF best-case demands and states
     no algorithm. Jobs are placed in ascending order, with these demands, by first fit as in
     `greedy`: a job that does not fit waits.
-
-    Parameters
-    ----------
-    tuned
-        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
     """
-    return _in_order(instance, lambda job: max(_shares(instance, job)), tuned)
+    ordered = sorted(instance.jobs, key=lambda job: max(_shares(instance, job)))
+    return _place(instance, ordered, instance.best_cases)
 
 
 @method("sensitivity", kind="baseline")
-def tetris(
-    instance: Instance, *, tuned: bool = False, remaining: Mapping[str, Any] | None = None
-) -> Claim:
+def tetris(instance: Instance, *, remaining: Mapping[str, Any] | None = None) -> Claim:
     """Tetris (section 5.7): smallest product of remaining time and resource share first.
 
     The resource share is the sum of the best-case demand's shares of the cluster's GPUs, CPUs and
@@ -70,8 +63,6 @@ def tetris(
 
     Parameters
     ----------
-    tuned
-        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
     remaining
         Remaining seconds of each job at its proportional share, by its id; the same for all by
         default **(D)**, as an instance is one round and has no times.
@@ -89,15 +80,7 @@ def tetris(
         speedup = Fraction(best.throughput) / share.throughput
         return times[job.id] / speedup * sum(_shares(instance, job))
 
-    return _in_order(instance, weighted, tuned)
-
-
-def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -> Claim:
-    """Place jobs by ascending key, ties in the file's order, with static demands or by TUNE."""
-    ordered = sorted(instance.jobs, key=key)
-    if not tuned:
-        return _place(instance, ordered, instance.best_cases)
-    return tuned_in_order(instance, runnable(instance, ordered))
+    return _place(instance, sorted(instance.jobs, key=weighted), instance.best_cases)
 
 
 def _place(

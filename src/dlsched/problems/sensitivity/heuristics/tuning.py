@@ -39,7 +39,7 @@ def tune(instance: Instance) -> Claim:
     """
     jobs = runnable(instance)
     jobs.sort(key=lambda job: tuple(-d for d in best_demand(instance, job)))
-    return tuned_in_order(instance, jobs)
+    return _tuned_in_order(instance, jobs)
 
 
 @method("sensitivity", kind="heuristic")
@@ -50,27 +50,21 @@ def tune_public(instance: Instance) -> Claim:
     of ``FIFO+tune``. Where that code would stop because a reverted job needs more memory than is
     free, further jobs are reverted as in `tune`.
     """
-    return tuned_in_order(instance, runnable(instance), public=True)
+    return _tuned_in_order(instance, runnable(instance), public=True)
 
 
-def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:
+def runnable(instance: Instance) -> list[Job]:
     """Return the jobs of the round (section 4.2): the first that fit the cluster's GPUs.
 
     All jobs unless they may wait. As in the public code, a job with more GPUs than are left is
     skipped, and smaller ones after it are taken.
-
-    Parameters
-    ----------
-    queue
-        The jobs in the order of the scheduling policy; by default the file's.
     """
-    queue = instance.jobs if queue is None else queue
     if not instance.may_wait:
-        return list(queue)
+        return list(instance.jobs)
     servers = instance.servers
     chosen = []
     free = servers.count * servers.gpus
-    for job in queue:
+    for job in instance.jobs:
         gpus = instance.profile(job).gpus
         if gpus <= free and (gpus <= servers.gpus or instance.allow_split):
             free -= gpus
@@ -78,7 +72,7 @@ def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job
     return chosen
 
 
-def tuned_in_order(instance: Instance, jobs: Iterable[Job], public: bool = False) -> Claim:
+def _tuned_in_order(instance: Instance, jobs: Iterable[Job], public: bool = False) -> Claim:
     """Place jobs in their order by a `Tuner`."""
     cluster = Cluster(instance)
     tuner = Tuner(cluster, public)

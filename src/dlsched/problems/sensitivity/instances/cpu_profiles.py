@@ -8,12 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from dlsched.errors import InstanceError, OptionError
-
-if TYPE_CHECKING:
-    import pandas
 
 Measure: TypeAlias = Callable[[int], float]
 RULES = ("binary", "repository")
@@ -74,14 +71,6 @@ class CpuProfile:
         first = math.ceil(measured[0] / self.gpus) * self.gpus
         multiples = range(first, measured[-1] + 1, self.gpus)
         return {cpus: self.seconds(cpus) for cpus in sorted({*multiples, *measured})}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return `curve` as a table: cpus, seconds, whether measured."""
-        import pandas as pd
-
-        known = dict(self.points)
-        rows = [(cpus, seconds, cpus in known) for cpus, seconds in self.curve().items()]
-        return pd.DataFrame(rows, columns=["cpus", "seconds", "measured"])
 
 
 def profile_cpus(

@@ -36,15 +36,12 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
     largest = gpus * min(2, count) if allow_split else gpus
     profiles: dict[str, Any] = {}
     for p in range(draw(st.integers(1, 3))):
-        table = [[draw(st.integers(0, 8)) for _ in range(3)] for _ in range(3)]
-        table[1][1] = draw(st.sampled_from([4, 3, 2]))
-        if monotone:
-            table = np.maximum.accumulate(np.maximum.accumulate(table), axis=1).tolist()
+        table = np.array(_table(draw, monotone), dtype=object)
         profiles[f"p{p}"] = {
             "gpus": draw(st.integers(1, max(3, largest))),
             "cpus": [per_cpu * c for c in (1, 2, 3)],
             "memory": [per_gb * m for m in (1, Fraction(5, 2), 4)],
-            "throughput": [[unit * Fraction(n, 4) for n in row] for row in table],
+            "throughput": (table * unit / 4).tolist(),
         }
     free, jobs = count * gpus, list[dict[str, str]]()
     for _ in range(draw(st.integers(0, max_jobs))):
@@ -62,3 +59,12 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
         profiles=profiles,
         jobs=jobs,
     )
+
+
+def _table(draw: st.DrawFn, monotone: bool) -> list[list[int]]:
+    """Draw throughputs by CPUs and memory, above 0 in the middle."""
+    table = [[draw(st.integers(0, 8)) for _ in range(3)] for _ in range(3)]
+    table[1][1] = draw(st.sampled_from([4, 3, 2]))
+    if monotone:
+        table = np.maximum.accumulate(np.maximum.accumulate(table), axis=1).tolist()
+    return table

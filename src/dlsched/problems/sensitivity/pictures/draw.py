@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 
 from dlsched.display.drawing.cells import SHARES, Owner, Picture, Piece
 from dlsched.display.drawing.colours import (
@@ -24,7 +25,6 @@ from dlsched.problems.sensitivity.definition.check import check, used
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.heuristics import proportional
 from dlsched.results.summary import solution_text
-from dlsched.schema import Number
 
 COLOR_BY = ("job", "model", "gpus")
 """What the boxes can be coloured by: the job, its model (profile), its GPUs."""
@@ -69,46 +69,25 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     color_by = view.choose(COLOR_BY_OF_MANY if many else COLOR_BY, default)
     worth = None
     if solution is None:
-        baseline = proportional(instance).solution
-        solution = baseline if isinstance(baseline, Solution) else None
-        worth = "no solution"
-        if solution is not None:
-            worth = solution_text("proportional", check(instance, solution).objective)
+        solution, worth = _without(instance)
     allocation = dict(solution.allocation) if solution else {}
-    colouring = _colouring(instance, color_by, allocation)
-    held: list[list[tuple[str, Look, int]]] = [[] for _ in range(servers.count)]
-    for j, job in enumerate(jobs):
-        look = view.look(job.id, colouring.look(j))
-        for s, gpus in allocation[job.id].gpus.items() if job.id in allocation else ():
-            held[int(s)].append((job.id, look, gpus))
     size = f"{servers.count:,} server{'s' * (servers.count != 1)}, {len(jobs):,} jobs"
-    names = [*_RESOURCES.values()]
     if color_by == "use":
-        amounts = used(allocation)
-        owners = [Owner("", 0, _use(instance, amounts.get(s))) for s in range(servers.count)]
         return Picture(
             size,
-            owners,
+            _uses(instance, allocation),
             "servers, a column each",
             form="columns",
             scale=scale(),
             worth=worth,
-            ticks=dict(enumerate(names)),
+            ticks=dict(enumerate(_RESOURCES.values())),
         )
-    if many:
-        owners = [
-            Owner("", servers.gpus, [Piece(gpus, look) for _, look, gpus in here]) for here in held
-        ]
-    else:
-        owners = [
-            Owner(f"{s}: {name}" if r == 0 else name, 1, _row(instance, allocation, held[s], r))
-            for s in range(servers.count)
-            for r, name in enumerate(names)
-        ]
+    colouring = _colouring(instance, color_by, allocation)
+    looks = {job.id: view.look(job.id, colouring.look(j)) for j, job in enumerate(jobs)}
     cells = f"servers; a server is a column of its {servers.gpus} GPUs"
     return Picture(
         size,
-        owners,
+        (_columns if many else _rows)(instance, allocation, looks),
         cells if many else "share of the server's GPUs, CPUs and memory in use",
         "" if many else "server",
         form="columns" if many else "rows",
@@ -119,32 +98,53 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     )
 
 
-def _use(instance: Instance, amounts: Sequence[Number] | None) -> list[Piece]:
-    """Return the share of each resource of a server in use."""
-    capacities = [getattr(instance.servers, name) for name in _RESOURCES]
-    shares = [float(a / c) for a, c in zip(amounts or (0, 0, 0), capacities, strict=True)]
-    return [Piece(1, Look(shade(share))) for share in shares]
+def _without(instance: Instance) -> tuple[Solution | None, str]:
+    """Return what is drawn without a solution, the proportional one, and what it is worth."""
+    solution = proportional(instance).solution
+    if not isinstance(solution, Solution):
+        return None, "no solution"
+    return solution, solution_text("proportional", check(instance, solution).objective)
 
 
-def _row(
-    instance: Instance,
-    allocation: Mapping[str, Allocation],
-    held: Sequence[tuple[str, Look, int]],
-    resource: int,
-) -> list[Piece]:
-    """Return the jobs' shares of a resource of a server.
+def _uses(instance: Instance, allocation: Mapping[str, Allocation]) -> list[Owner]:
+    """Return each server, with the share of each resource in use."""
+    capacities = [float(getattr(instance.servers, name)) for name in _RESOURCES]
+    amounts = used(allocation)
+    owners = []
+    for server in range(instance.servers.count):
+        in_use = zip(amounts.get(server, (0, 0, 0)), capacities, strict=True)
+        shares = [Piece(1, Look(shade(float(amount) / most))) for amount, most in in_use]
+        owners.append(Owner("", 0, shares))
+    return owners
 
-    Parameters
-    ----------
-    held
-        The jobs, their looks and their GPUs there.
-    """
-    capacity = float(getattr(instance.servers, [*_RESOURCES][resource]))
-    pieces = []
-    for job, look, gpus in held:
-        per_gpu = (1, allocation[job].cpus, allocation[job].memory)[resource]
-        pieces.append(Piece(gpus * float(per_gpu) / capacity, look, job))
-    return pieces
+
+def _columns(
+    instance: Instance, allocation: Mapping[str, Allocation], looks: Mapping[str, Look]
+) -> list[Owner]:
+    """Return each server, with the jobs on its GPUs."""
+    pieces: list[list[Piece]] = [[] for _ in range(instance.servers.count)]
+    for job, look in looks.items():
+        for server, gpus in allocation[job].gpus.items() if job in allocation else ():
+            pieces[int(server)].append(Piece(gpus, look))
+    return [Owner("", instance.servers.gpus, here) for here in pieces]
+
+
+def _rows(
+    instance: Instance, allocation: Mapping[str, Allocation], looks: Mapping[str, Look]
+) -> list[Owner]:
+    """Return each resource of each server, with the jobs' shares of it."""
+    owners = []
+    for s, (r, name) in product(range(instance.servers.count), enumerate(_RESOURCES)):
+        capacity = float(getattr(instance.servers, name))
+        pieces = []
+        for job, look in looks.items():
+            given = allocation.get(job)
+            if given is not None and str(s) in given.gpus:
+                per_gpu = float((1, given.cpus, given.memory)[r])
+                pieces.append(Piece(given.gpus[str(s)] * per_gpu / capacity, look, job))
+        label = _RESOURCES[name]
+        owners.append(Owner(label if r else f"{s}: {label}", 1, pieces))
+    return owners
 
 
 def _colouring(
@@ -165,9 +165,4 @@ def _colouring(
 
 def _share(ratio: Fraction) -> str:
     """Return the entry of `_SHARES` for a multiple of an even share."""
-    under_half, less, even, more, twice = _SHARES
-    if ratio < 1:
-        return under_half if 2 * ratio < 1 else less
-    if ratio == 1:
-        return even
-    return more if ratio <= 2 else twice
+    return [*_SHARES][(2 * ratio >= 1) + (ratio >= 1) + (ratio > 1) + (ratio > 2)]

@@ -14,13 +14,15 @@ from typing import Any
 
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.form_columns import (
+    LIMITS,
     FormColumns,
     FormPrices,
     columns_of,
+    dearest,
+    maximal_patterns,
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.programs.form_patterns import LIMITS, dearest, maximal_patterns
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.forms.parameters import ratio, require_keys, wholes
 from dlsched.proofs.forms.restricted import Restricted

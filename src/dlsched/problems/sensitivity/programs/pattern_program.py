@@ -1,4 +1,4 @@
-"""The master problem of choices and server patterns: its columns, their prices, what they cost."""
+"""The master problem of choices and server patterns: its columns, their prices, its bounds."""
 
 from __future__ import annotations
 
@@ -26,16 +26,24 @@ from dlsched.run import Run
 from dlsched.schema import Id, granularity
 from dlsched.solvers.outcome import Vector
 
-TOLERANCE = 1e-7
-"""Of a solver's prices, and of its values."""
-_FINEST = 24
-"""Dual prices are rounded to multiples of a cost unit over two to this power, or coarser."""
-_LARGEST_VALUE = 2**59
-"""Upper limit of a pattern's value at those prices, in the 64-bit integers of the table."""
-_LARGEST_COST = 2**40
-"""Costs are multiples of the granularity if the largest is below this, else scaled to it."""
-_LARGEST_ENTRY = 2**20
-"""Upper limit of the coefficients of the throughput row, as HiGHS's tolerances are absolute."""
+
+@dataclass(frozen=True)
+class Precision:
+    """Numbers of the arithmetic between a solver's doubles and integers of 64 bits."""
+
+    tolerance: float = 1e-7
+    """Of a solver's prices, and of its values."""
+    finest: int = 24
+    """Dual prices are rounded to multiples of a cost unit over two to this power, or coarser."""
+    largest_value: int = 2**59
+    """Upper limit of a pattern's value at those prices, in the integers of the table."""
+    largest_cost: int = 2**40
+    """Costs are multiples of the granularity if the largest is below this, else scaled to it."""
+    largest_entry: int = 2**20
+    """Upper limit of the coefficients of the throughput row: HiGHS's tolerances are absolute."""
+
+
+PRECISION = Precision()
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ class Program:
             for key, rate in rates.items()
         }
         self.values = [multiples[id(o.choice)] for o in self.options]
-        self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
+        self.unit = max(Fraction(1), Fraction(max(self.values, default=1), PRECISION.largest_cost))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
         costs = np.array([float(value / self.unit) for value in self.values])
         split = np.array([float(o.split) for o in self.options])
@@ -194,7 +202,7 @@ class Program:
         A power of two, so that the solver's tolerance is below a granularity, or as small as
         possible.
         """
-        largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
+        largest = max(1.0, float(self.costs.max(initial=1.0)) / PRECISION.largest_entry)
         return float(2.0 ** -math.ceil(math.log2(largest)))
 
     def complete(self, most: int, cutoffs: Sequence[Cutoff], run: Run) -> bool:
@@ -228,11 +236,11 @@ class Program:
         kinds = len(self.items)
         items = np.maximum(duals[p : p + kinds], 0.0)
         server = max(0.0, float(duals[p + kinds]))
-        tolerance = TOLERANCE * max(1.0, float(np.abs(duals).max()))
+        tolerance = PRECISION.tolerance * max(1.0, float(np.abs(duals).max()))
         largest = float(items.max(initial=0.0)) * self.instance.servers.gpus
-        fine = _FINEST
+        fine = PRECISION.finest
         if largest > 0:
-            fine = min(fine, math.floor(math.log2(_LARGEST_VALUE / largest)))
+            fine = min(fine, math.floor(math.log2(PRECISION.largest_value / largest)))
         whole = [int(v) for v in np.rint(np.ldexp(items, fine)).tolist()]
         limit = int(math.ldexp(server, fine)) + math.ldexp(tolerance, fine)
         scale = Fraction(2) ** fine
@@ -240,3 +248,55 @@ class Program:
         throughput = Fraction(floor) * Fraction(self.floor_scale) * scale / self.unit
         table = self.server.table(whole)
         return Prices(whole, limit, scale / self.unit, scale, throughput, table)
+
+
+class Lagrangian:
+    """The Lagrangian function of the program at some prices, an upper bound on the objective.
+
+    That is the sum over jobs of the largest surplus of an option, its worth minus the price of its
+    items, plus the number of servers times the price of the best pattern. It is valid for any
+    prices, whatever the solver's accuracy. The objective is the throughput; with a floor on that,
+    it is minus the number of split jobs, and throughput beyond the floor, a multiple of the
+    granularity, has a price.
+    """
+
+    def __init__(self, program: Program, prices: Prices, floor: int | None = None) -> None:
+        self.prices = prices
+        gain = prices.factor if floor is None else prices.throughput
+        loss = Fraction(0) if floor is None else prices.split
+        unit = math.lcm(gain.denominator, loss.denominator)
+        gained = int(gain * unit)
+        lost = int(loss * unit)
+        self.surplus = [
+            -((option.split * lost - value * gained) // unit)  # rounded up
+            - option.amount * prices.items[option.item]
+            for option, value in zip(program.options, program.values, strict=True)
+        ]
+        self.largest: dict[Id, int] = {}
+        if not program.least_jobs:
+            self.largest = dict.fromkeys(program.counts, 0)
+        for option, left in zip(program.options, self.surplus, strict=True):
+            known = self.largest.get(option.profile, left)
+            self.largest[option.profile] = max(known, left)
+        jobs = sum(count * self.largest[name] for name, count in program.counts.items())
+        held = 0 if floor is None else math.floor(floor * gain)
+        self.value = jobs + program.instance.servers.count * prices.best - held
+
+    def throughput(self) -> int:
+        """Return the bound on the throughput, as a multiple of the granularity."""
+        return math.floor(self.value / self.prices.factor)
+
+    def splits(self) -> int:
+        """Return the bound on the split jobs of solutions at the floor."""
+        return math.ceil(-self.value / self.prices.split)
+
+    def cutoff(self, throughput: int) -> Cutoff:
+        """Return what solutions of this throughput or more can use."""
+        return self._cutoff(math.floor(throughput * self.prices.factor))
+
+    def split_cutoff(self, most: int) -> Cutoff:
+        """Return what solutions at the floor with a limited number of split jobs can use."""
+        return self._cutoff(math.floor(-most * self.prices.split))
+
+    def _cutoff(self, least: int) -> Cutoff:
+        return Cutoff(self.prices, max(0, self.value - least), self.surplus, self.largest)

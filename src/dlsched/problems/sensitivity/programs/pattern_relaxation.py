@@ -10,9 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Prices, Program
+from dlsched.problems.sensitivity.programs.pattern_program import (
+    PRECISION,
+    Lagrangian,
+    Prices,
+    Program,
+)
 from dlsched.problems.sensitivity.structures.server_patterns import Pattern
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -111,7 +115,7 @@ class Master:
         if not solved and not self.short and not self.run.stop_reason():
             self._allow(True)
             solved = self.optimal()
-        if solved and self.short and self.more < TOLERANCE:
+        if solved and self.short and self.more < PRECISION.tolerance:
             self._allow(False)
             solved = self.optimal()
         if not solved:

@@ -225,13 +225,12 @@ def maximal(
             raise _LimitStruck
         if run is not None and steps % SIZES.steps_per_check == 0 and run.stop_reason():
             raise _LimitStruck
-        moves = [server.take(state, i) for i in range(len(server.items))]
-        if not any(moves):
+        moves = {i: server.take(state, i) for i in range(len(counts))}
+        fitting = {i: moved for i, moved in moves.items() if moved is not None}
+        if not fitting:
             patterns.append(tuple(counts))
-            return
-        for i in range(first, len(server.items)):
-            moved = moves[i]
-            if moved is not None:
+        for i, moved in fitting.items():
+            if i >= first:
                 counts[i] += 1
                 extend(i, moved, tuple(map(sub, missing, prices[i])))
                 counts[i] -= 1

@@ -20,14 +20,19 @@ def check(instance: Instance, solution: Solution) -> Report:
     The violations are ``unknown_job``, ``unknown_type``, ``same_job`` (a job beside itself),
     ``cannot_run``, ``cannot_share``, ``time`` (a job has more than all of its time) and ``gpus``.
     """
-    objective: ByLevel[Number] = ByLevel(LEVELS, [value_of(instance, solution)])
-    details = {name: float(speed) for name, speed in throughputs(instance, solution).items()}
+    speeds = throughputs(instance, solution)
+    objective: ByLevel[Number] = ByLevel(LEVELS, [_worth(instance, speeds)])
+    details = {name: float(speed) for name, speed in speeds.items()}
     return Report(tuple(_violations(instance, solution)), objective, details)
 
 
 def value_of(instance: Instance, solution: Solution) -> Fraction:
     """Return what a solution is worth, whatever it violates."""
-    speeds = throughputs(instance, solution)
+    return _worth(instance, throughputs(instance, solution))
+
+
+def _worth(instance: Instance, speeds: Mapping[Id, Fraction]) -> Fraction:
+    """Return what throughputs of the jobs are worth."""
     return combine(instance, {j.id: value(instance, j, speeds[j.id]) for j in instance.jobs})
 
 
@@ -113,28 +118,33 @@ def _violations(instance: Instance, solution: Solution) -> Iterator[Violation]:
     time: dict[Id, Fraction] = defaultdict(Fraction)
     used: dict[Id, Fraction] = defaultdict(Fraction)
     for i, share in enumerate(solution.shares):
-        where = f"shares[{i}]"
-        unknown = [name for name in share.jobs if name not in instance.job_of]
-        for name in unknown:
-            yield Violation("unknown_job", f"{where}.jobs", f'there is no job "{name}"')
-        if share.type not in instance.gpus:
-            yield Violation("unknown_type", f"{where}.type", f'there is no type "{share.type}"')
-        elif not unknown and len(set(share.jobs)) < len(share.jobs):
-            yield Violation("same_job", f"{where}.jobs", f'"{share.jobs[0]}" is beside itself')
-        elif not unknown and share.time and not all(_rates(instance, share).values()):
-            kind = "cannot_run" if len(share.jobs) == 1 else "cannot_share"
-            names = " and ".join(f'"{name}"' for name in share.jobs)
-            yield Violation(kind, where, f'{names} cannot run on "{share.type}" so', share.time)
-        for name in share.jobs:
-            time[name] += Fraction(share.time)
-        if not unknown:
-            model = instance.by_id[instance.job_of[share.jobs[0]].model]
-            used[share.type] += model.gpus * Fraction(share.time)
+        yield from _of_share(instance, share, f"shares[{i}]")
+        known = [instance.job_of[name] for name in share.jobs if name in instance.job_of]
+        for job in known:
+            time[job.id] += Fraction(share.time)
+        if len(known) == len(share.jobs) and share.type in instance.gpus:
+            used[share.type] += instance.by_id[known[0].model].gpus * Fraction(share.time)
     for name, amount in time.items():
-        if amount > 1 and name in instance.job_of:
+        if amount > 1:
             message = f'"{name}" has {float(amount):.9g} times all of its time'
             yield Violation("time", f"jobs[{name!r}]", message, amount - 1)
     for kind, amount in used.items():
-        if kind in instance.gpus and amount > instance.gpus[kind]:
+        excess = amount - instance.gpus[kind]
+        if excess > 0:
             message = f'{float(amount):.9g} of {instance.gpus[kind]} GPUs of "{kind}" are used'
-            yield Violation("gpus", f"gpus[{kind!r}]", message, amount - instance.gpus[kind])
+            yield Violation("gpus", f"gpus[{kind!r}]", message, excess)
+
+
+def _of_share(instance: Instance, share: Share, where: str) -> Iterator[Violation]:
+    """Yield what is wrong with a share alone."""
+    unknown = [name for name in share.jobs if name not in instance.job_of]
+    for name in unknown:
+        yield Violation("unknown_job", f"{where}.jobs", f'there is no job "{name}"')
+    if share.type not in instance.gpus:
+        yield Violation("unknown_type", f"{where}.type", f'there is no type "{share.type}"')
+    elif not unknown and len(set(share.jobs)) < len(share.jobs):
+        yield Violation("same_job", f"{where}.jobs", f'"{share.jobs[0]}" is beside itself')
+    elif not unknown and share.time and not all(_rates(instance, share).values()):
+        kind = "cannot_run" if len(share.jobs) == 1 else "cannot_share"
+        names = " and ".join(f'"{name}"' for name in share.jobs)
+        yield Violation(kind, where, f'{names} cannot run on "{share.type}" so', share.time)

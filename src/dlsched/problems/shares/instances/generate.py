@@ -42,29 +42,28 @@ def generate(
     """
     best = rng.uniform(1, 40, models)
     shares = {kind: rng.uniform(low, high, models) for kind, (low, high) in _SPEEDS.items()}
-    rows: list[dict[str, Any]] = []
-    for i in range(models):
-        for scale in _SCALES:
-            rates = {k: _rounded(best[i] * part[i] * scale**0.9) for k, part in shares.items()}
-            rows.append({"id": f"m{i} x{scale}", "gpus": scale, "rates": rates})
+    rows = [
+        {"id": f"m{i} x{scale}", "gpus": scale}
+        | {"rates": {k: _rounded(best[i] * part[i] * scale**0.9) for k, part in shares.items()}}
+        for i in range(models)
+        for scale in _SCALES
+    ]
+    alone: list[dict[str, Any]] = rows[:: len(_SCALES)] if sharing else []
     pairs = [
         {"models": (a["id"], b["id"]), "type": kind, "rates": _beside(rng, a, b, kind)}
-        for a, b in combinations_with_replacement(rows[:: len(_SCALES)] if sharing else [], 2)
+        for a, b in combinations_with_replacement(alone, 2)
         for kind in shares
     ]
     scales = rng.choice(list(_SCALES), jobs, p=list(_SCALES.values()))
     chosen = rng.integers(models, size=jobs)
     steps = rng.lognormal(10, 1.5, jobs)
     elapsed = rng.integers(0, 86_400, jobs)
+    drawn = zip(chosen, scales, steps, elapsed, strict=True)
     listed = [
-        {
-            "id": f"j{j}",
-            "model": f"m{chosen[j]} x{scales[j]}",
-            "steps": max(1, round(steps[j])),
-            "elapsed": int(elapsed[j]),
-        }
-        for j in range(jobs)
-        if scales[j] <= gpus
+        {"id": f"j{j}", "model": f"m{m} x{scale}"}
+        | {"steps": max(1, round(needed)), "elapsed": int(since)}
+        for j, (m, scale, needed, since) in enumerate(drawn)
+        if scale <= gpus
     ]
     plain: dict[str, Any] = {"name": "unnamed", "objective": objective, "models": rows}
     return Instance(**plain, gpus=dict.fromkeys(shares, gpus), pairs=pairs, jobs=listed)

@@ -43,13 +43,11 @@ def instances(
         for i in range(draw(st.integers(1, max_models)))
     ]
     usable = [m for m in models if any(r and gpus[k] >= m["gpus"] for k, r in m["rates"].items())]
-    pairs: list[dict[str, Any]] = []
-    for a, b in combinations_with_replacement(models, 2):
-        if a["gpus"] == b["gpus"] and draw(st.booleans()):
-            ours, theirs = (unit * draw(st.sampled_from(RATES[:4])) for _ in range(2))
-            both = (ours, ours if a is b else theirs)
-            kind = draw(st.sampled_from(types))
-            pairs.append({"models": (a["id"], b["id"]), "type": kind, "rates": both})
+    pairs = [
+        _pair(draw, a, b, types, unit)
+        for a, b in combinations_with_replacement(models, 2)
+        if a["gpus"] == b["gpus"] and draw(st.booleans())
+    ]
     jobs = [
         {
             "id": f"j{i}",
@@ -63,3 +61,12 @@ def instances(
     return Instance(
         name="drawn", objective=objective, gpus=gpus, models=models, pairs=pairs, jobs=jobs
     )
+
+
+def _pair(
+    draw: st.DrawFn, a: dict[str, Any], b: dict[str, Any], types: list[str], unit: Fraction
+) -> dict[str, Any]:
+    """Draw the rates of jobs of two models on the same GPUs."""
+    ours, theirs = (unit * draw(st.sampled_from(RATES[:4])) for _ in range(2))
+    both = (ours, ours if a is b else theirs)
+    return {"models": (a["id"], b["id"]), "type": draw(st.sampled_from(types)), "rates": both}

@@ -134,15 +134,11 @@ def _halves(line: Line) -> tuple[Line, Line]:
 
 def _overlaps(ours: Line, theirs: Line) -> Iterator[tuple[Id, Id, Fraction]]:
     """Yield the jobs that lie at the same place of two lines, and for how long."""
-    a, b = iter(ours), iter(theirs)
-    job, mine = next(a, ("", Fraction(0)))
-    other, its = next(b, ("", Fraction(0)))
-    while job and other:
+    left, right = ours[::-1], theirs[::-1]
+    while left and right:
+        (job, mine), (other, its) = left.pop(), right.pop()
         length = min(mine, its)
         if length:
             yield job, other, length
-        mine, its = mine - length, its - length
-        if not mine:
-            job, mine = next(a, ("", Fraction(0)))
-        if not its:
-            other, its = next(b, ("", Fraction(0)))
+        left += [(job, mine - length)] if mine > length else []
+        right += [(other, its - length)] if its > length else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from dlsched.display.drawing.cells import NAMED, Mark, Owner, Picture, Piece
 from dlsched.display.drawing.colours import (
     IDLE,
@@ -66,20 +68,18 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     color_by = view.choose(COLOR_BY, default)
     colouring = _colouring(instance, color_by)
     servers = sorted(instance.servers, key=lambda server: POOLS.index(server.pool))
-    pieces: dict[str, list[Piece]] = {}
+    colours = _KINDS if color_by == "kind" else None
+    pieces: dict[str, list[Piece]] = {server.id: _in_use_before(server) for server in servers}
     kinds: dict[str, set[Kind]] = {server.id: set() for server in servers}
-    for server in servers:
-        before = server.gpus - server.free
-        pieces[server.id] = [Piece(before, _BEFORE)] if before else []
-    for name, placed in solution.placement.items() if solution else ():
+    placement = solution.placement.items() if solution else ()
+    for (name, placed), kind in product(placement, KINDS):
         j = instance.job_index[name]
-        size = instance.jobs[j].gpus_per_worker
-        for kind in KINDS:
-            look = view.look(name, _KINDS[kind] if color_by == "kind" else colouring.look(j))
-            marks = (_HATCHED,) * (kind == "flexible" and color_by != "kind")
-            for server_id, count in placed.counts(kind).items():
-                pieces[server_id] += [Piece(size, look, name * named, marks)] * count
-                kinds[server_id].add(kind)
+        look = view.look(name, colours[kind] if colours else colouring.look(j))
+        marks = (_HATCHED,) * (kind == "flexible" and not colours)
+        piece = Piece(instance.jobs[j].gpus_per_worker, look, name * named, marks)
+        for server_id, count in placed.counts(kind).items():
+            pieces[server_id] += [piece] * count
+            kinds[server_id].add(kind)
     frame = Mark("on loan", edge=ink(), line=1.4)
     owners = []
     for server in servers:
@@ -98,6 +98,12 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         key=(*_KINDS.values(), _BEFORE),
         begin=0 if named else 1,
     )
+
+
+def _in_use_before(server: Server) -> list[Piece]:
+    """Return the GPUs that are in use before, which no solution changes."""
+    before = server.gpus - server.free
+    return [Piece(before, _BEFORE)] if before else []
 
 
 def _where(instance: Instance, server: Server, kinds: set[Kind]) -> str:

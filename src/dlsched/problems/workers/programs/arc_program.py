@@ -275,23 +275,30 @@ class ArcProgram:
             for share in [by_job[j] for j in entry.jobs if j in by_job]:
                 add_to(m.y[t], 1)
                 for (pool, kind), count in share.items():
-                    if kind == "flexible":
-                        add_to(m.f[t, pool], count)
-                    elif self.one_pool(t):
-                        add_to(m.u[t, pool], count // entry.job.base)
-                    else:
-                        add_to(m.b[t, pool], count)
+                    self._add_workers(m, t, pool, kind, count)
         workers: dict[tuple[int, Group], Counter[int]] = defaultdict(Counter)
         for held, count in held_by(instance, solution).items():
             workers[held.server, held.group][held.size] += count
         class_of = {s: c for c, alike in enumerate(self.classes) for s in alike.servers}
         for (s, group), sizes in workers.items():
-            c = class_of[s]
-            node = self.starts[c, group]
-            add_to(m.z[c, group], 1)
-            for size in sorted(sizes.elements(), reverse=True):
-                add_to(m.a[(*node, size)], 1)
-                node = node.after(size)
+            self._add_path(m, class_of[s], group, sorted(sizes.elements(), reverse=True))
+
+    def _add_workers(self, m: Any, t: int, pool: Pool, kind: Kind, count: int) -> None:
+        """Add a job's workers of a kind in a pool to the variables of its type."""
+        if kind == "flexible":
+            add_to(m.f[t, pool], count)
+        elif self.one_pool(t):
+            add_to(m.u[t, pool], count // self.types[t].job.base)
+        else:
+            add_to(m.b[t, pool], count)
+
+    def _add_path(self, m: Any, c: int, group: Group, sizes: Sequence[int]) -> None:
+        """Add a server of a class, with the sizes of its workers, largest first."""
+        node = self.starts[c, group]
+        add_to(m.z[c, group], 1)
+        for size in sizes:
+            add_to(m.a[(*node, size)], 1)
+            node = node.after(size)
 
 
 def value_of(variable: Any) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 
 from dlsched.problems.workers.definition.schema import Instance, Job, Kind, Placed, Pool, Solution
 from dlsched.schema import FrozenDict
@@ -49,34 +50,39 @@ class BestFit:
     def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
         """Place up to `count` workers; ties go to the own group, then to the file's order."""
         group = kind if self.separate and pool == "loan" else "open"
-        own_group = self.listed(pool, group)
-        unused = self.listed(pool, "empty")
-        other = self.listed(pool, "open") if group != "open" else []
-        n = self.count
-        least = size * self.count
         placed: Taken = []
         while count:
-            keys = own_group
-            i = bisect_left(own_group, least)
-            j = bisect_left(other, least)
-            # A server of the own group comes before an open one with as many GPUs free.
-            if j < len(other) and (i == len(own_group) or other[j] // n < own_group[i] // n):
-                keys = other
-                i = j
+            keys, i = self._next(pool, group, size)
             if i == len(keys):
-                keys = unused
-                i = bisect_left(unused, least)
-                if i == len(keys):
-                    break
-            free, s = divmod(keys.pop(i), n)
+                break
+            free, s = divmod(keys.pop(i), self.count)
             self.changes.append((s, free, self.group[s]))
             workers = min(count, free // size)
             placed.append((s, workers))
             count -= workers
             self.free[s] = free - workers * size
             self.group[s] = group
-            insort(own_group, self.free[s] * n + s)
+            insort(self.listed(pool, group), self.free[s] * self.count + s)
         return placed
+
+    def _next(self, pool: Pool, group: str, size: int) -> tuple[list[int], int]:
+        """Return the list with the next server for a worker, and its place; the end if none has.
+
+        A server of the own group comes before an open one with as many GPUs free, and these before
+        an unused one.
+        """
+        least = size * self.count
+        own = self.listed(pool, group)
+        other = self.listed(pool, "open") if group != "open" else []
+        i = bisect_left(own, least)
+        j = bisect_left(other, least)
+        free = own[i] // self.count if i < len(own) else inf
+        if j < len(other) and other[j] // self.count < free:
+            return other, j
+        if i < len(own):
+            return own, i
+        unused = self.listed(pool, "empty")
+        return unused, bisect_left(unused, least)
 
     def listed(self, pool: Pool, group: str) -> list[int]:
         """Return the sorted keys of the servers of a group."""
