@@ -156,4 +156,4 @@ def test_bad_solution(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.json", tmp_path / "bad.sol.json"
     good.write_text(json.dumps(GOOD))
     bad.write_text(json.dumps(wrong))
-    assert f": {said}" in refusal("verify", good, bad)
+    assert f"{bad}: {said}" in refusal("verify", good, bad)

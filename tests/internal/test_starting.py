@@ -1,8 +1,7 @@
-"""Internal: what an exact method begins from, how limits are divided; bounds of trusted methods."""
+"""Internal: what an exact method begins from; bounds of trusted methods."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,51 +12,6 @@ from dlsched.api.starting import joined
 from dlsched.problems.reclaiming import Solution
 from dlsched.registry import Kind, trusted
 from dlsched.results.objective import Bound, Level, strongest
-from dlsched.solvers.division import Division
-
-
-class Clock:
-    """A clock that stands still, in place of the machine's."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds = 0.0
-        monkeypatch.setattr("dlsched.run.time", SimpleNamespace(perf_counter=lambda: self.seconds))
-
-
-def test_a_limit_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first heuristic has a third, others what it leaves; the bound a third, the search all."""
-    clock = Clock(monkeypatch)
-    run = Run(time_limit=60.0, began=0.0)
-    division = Division(run)
-    for limit, seconds in ((20.0, 15.0), (5.0, 2.0), (3.0, 4.0), (0.0, 0.0)):
-        with division.heuristic() as part:
-            assert part.time_limit == limit
-            clock.seconds += seconds
-    with division.bound() as part:
-        assert part.time_limit == 20.0
-        clock.seconds += 1.0
-    with division.search(heuristics_follow=False):
-        assert run.remaining() == 60.0 - 15 - 2 - 4 - 1
-        clock.seconds += 30.0
-    assert run.spent == {"heuristics": 21.0, "bound": 1.0, "search": 30.0}
-
-
-def test_heuristics_after_a_search_have_a_third_that_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Even if the search exceeds its part; without a limit nothing is kept."""
-    clock = Clock(monkeypatch)
-    run = Run(time_limit=60.0, began=0.0)
-    division = Division(run)
-    with division.search(heuristics_follow=True):
-        assert run.remaining() == 40.0
-        clock.seconds += 58.0
-    assert run.time_limit == 60.0
-    with division.heuristic() as part:
-        assert part.time_limit == 20.0
-    with Division(Run()).heuristic() as part:
-        assert part.time_limit is None
-
 
 ORDERS = [
     ("placement", {"tables": 8, "regions": 3, "jobs": 12}, ["refinement", "annealing"]),

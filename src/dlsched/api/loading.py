@@ -16,6 +16,7 @@ from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
 from dlsched.schema.files import read_json, write_json
 from dlsched.schema.quantities import shown
 from dlsched.schema.solution import AnySolution, Solution
+from dlsched.solvers.garbage import no_collection
 
 InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
 SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
@@ -44,7 +45,8 @@ def load(source: InstanceLike) -> AnyInstance:
     bare = path.name == str(source) and not os.path.isfile(path)
     if bare and (path.name in library.index() or not (path.suffix or os.path.exists(path))):
         path = library.instance_file(path.name)  # raises if there is none, naming the near ones
-    return _parse_instance(read_json(path), str(source))
+    with no_collection():
+        return _parse_instance(read_json(path), str(source))
 
 
 def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from dlsched import library
@@ -39,8 +40,9 @@ def verify(
     owner = owner_of(inst, variant)
     sol = load_solution(solution, inst.problem)
     if sol.instance_sha256 not in (None, inst.sha256):
+        named = isinstance(solution, (str, os.PathLike))
         raise InstanceError(
-            "the solution",
+            str(solution) if named else "the solution",
             "instance_sha256",
             f"is not the digest of {inst.name}",
             "verify it against the instance it was made for, or drop the field",

@@ -200,9 +200,10 @@ def _decimal(literal: str) -> float | Fraction | Unusable:
     value = float(literal)
     if value in (float("inf"), float("-inf")):
         return Unusable(literal[:_MAX_LITERAL], "is too large", "use a unit that keeps it in 1e15")
-    if len(literal) > _MAX_LITERAL or (value == 0) != (Decimal(literal) == 0):
+    number = None if len(literal) > _MAX_LITERAL else Decimal(literal)
+    if number is None or bool(value) != bool(number):
         return Unusable(literal[:12] + "...", "has too many digits", "round it to 15 digits")
-    return Fraction(Decimal(literal)) if value else 0.0
+    return Fraction(*number.as_integer_ratio()) if value else 0.0
 
 
 def _integer(literal: str) -> int | Unusable:

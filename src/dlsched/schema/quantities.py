@@ -46,6 +46,8 @@ def exact(value: object) -> Number:
     # Nearly all numbers of a workload; the tests of abstract classes below take ten times as long.
     if type(value) is int and -LARGEST <= value <= LARGEST:
         return value
+    if type(value) is Fraction:
+        return _exactly(value, value)
     if isinstance(value, Unusable):
         raise Flaw((), f"{value.text} {value.problem}", value.remedy)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
@@ -59,13 +61,18 @@ def exact(value: object) -> Number:
     else:
         double = float(value)
         number = Fraction(repr(double)) if math.isfinite(double) else _infinite(value)
-    if not -LARGEST <= number <= LARGEST:
+    return _exactly(number, value)
+
+
+def _exactly(number: Number, value: object) -> Number:
+    """Return a number if it is within 1e15 and a double's shortest decimal, in integers."""
+    n, d = number.numerator, number.denominator
+    if not -LARGEST * d <= n <= LARGEST * d:
         raise Flaw((), f"{shown(value)} is too large", "use a unit that keeps it within 1e15")
-    if isinstance(number, Fraction):
-        if number.denominator == 1:
-            return int(number)
-        if number != Fraction(repr(float(number))):
-            raise Flaw((), f"{shown(value)} has more digits than a double", "round it to 15 digits")
+    if d == 1:
+        return n
+    if Decimal(repr(n / d)).as_integer_ratio() != (n, d):
+        raise Flaw((), f"{shown(value)} has more digits than a double", "round it to 15 digits")
     return number
 
 

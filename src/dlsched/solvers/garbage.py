@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def no_collection() -> Iterator[None]:
     """Suspend garbage collection within the block.
 
-    It doubles the time to build a model, takes a tenth of that to compile loops, and a fifth of
-    that to simulate and audit ten thousand jobs, and frees nothing.
+    It doubles the time to build a model or to read a large file, takes a fifth of that to simulate
+    and audit ten thousand jobs, and frees nothing.
     """
     enabled = gc.isenabled()
     gc.disable()

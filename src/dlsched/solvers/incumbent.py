@@ -78,14 +78,12 @@ class Incumbent(Generic[S, V]):
         Parameters
         ----------
         first
-            Solutions of the search's own heuristics, called where there is no incumbent yet.
+            Solutions of the search's own heuristics, called where the run's give no incumbent.
         own
             Turns a solution into the form that the search uses.
         """
-        for known in self.run.found:
-            if isinstance(known, Solution):
-                self.offer(own(known))
-        if self.solution is None:
+        known = [s for s in self.run.found if isinstance(s, Solution)]
+        if not any([self.offer(own(solution)) for solution in known]):
             for solution in first():
                 self.offer(solution)
         if isinstance(self.run.start, Solution):

@@ -114,6 +114,7 @@ def test_heuristics_of_the_search_are_called_only_without_others_and_the_start_i
         run = Run(start=None if start is None else made(start))
         run.found = [made(text) for text in found]
         incumbent = Incumbent(run, length)
+        incumbent.offer("")  # what a search may know before changes nothing
         incumbent.begin(lambda: ["own"], lambda solution: solution.text)
         return incumbent
 

@@ -61,7 +61,7 @@ def _limited_model(run: Run, part: Restriction | None) -> SimpleNamespace:
     return SimpleNamespace(build=build, read=model.read, assign=model.assign)
 
 
-@method("utility", kind="bound", preload=SOLVER_LIBRARIES)
+@method("utility", kind="bound", preload=("highspy", "scipy.sparse"))
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """Lagrangian bound of the best prices found, which `lagrangian_bound` re-checks in one pass.
 
