@@ -122,9 +122,6 @@ class Run:
         The points recorded so far; the versions of the solvers called so far, by name.
     spent
         Seconds by stage, where a problem's exact method is called; see `solvers.division`.
-    notes
-        What the methods of one call leave to those after them, as inequalities found; nested runs
-        share it.
     """
 
     interrupts: ClassVar[int] = 0
@@ -148,7 +145,6 @@ class Run:
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     options_used: bool = False
     spent: dict[str, float] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
@@ -284,7 +280,7 @@ class _Nested(Run):
         seconds_left = max(least, min(seconds, parent.remaining()))
         limit = seconds_left if seconds_left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
-        self.solvers, self.check, self.notes = parent.solvers, parent.check, parent.notes
+        self.solvers, self.check = parent.solvers, parent.check
 
     @property
     def interrupted(self) -> bool:

@@ -17,10 +17,10 @@ from dlsched.problems.dispatch.definition.oracle import _options, _starts
 from dlsched.problems.dispatch.exact import from_best
 from dlsched.problems.dispatch.instances.state import instance as instance_of
 from dlsched.problems.dispatch.instances.strategy import _instance
+from dlsched.problems.dispatch.programs import place_counts as places
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.forms import counts
 from dlsched.problems.dispatch.programs.loads import capacity
-from dlsched.problems.dispatch.programs.place_counts import pack, point_of, violated
 from dlsched.problems.dispatch.structures.blocks import Shape, coarsest, halves
 from dlsched.proofs.check import Form
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
@@ -88,7 +88,9 @@ def test_no_solution_violates_a_row(seed: int) -> None:
         form, program = counts(instance, parameters), Counts(batch._replace(blocks=blocks))
         assert all(abs(a) <= 2**20 for _, _, a in program.cells)  # beyond, tolerances mistake them
         for solution, objective in solutions:
-            require_satisfied(form, [int(x) for x in point_of(program, solution)], objective)
+            point = places.point_of(program, solution)
+            require_satisfied(form, [int(x) for x in point], objective)
+            assert not places.separated(program, point, Run())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -104,16 +106,15 @@ def test_packing_finds_what_there_is(seed: int) -> None:
         for m, shape in zip(on, needs, strict=True):
             used[m] += shape.need
         fits |= bool((used <= have).all())
-    found = pack(counts, [shape.need for shape in shapes], have, 2)
+    found = places.Packing([shape.need for shape in shapes], have).fill(tuple(counts), 2)
     assert (found is not None) == fits
+    weights = places.violated(shapes, counts, [places.Room(2, have)], Run())
+    assert weights is None or not fits
     if found is not None:
         assert np.sum(found, axis=0).tolist() == counts
-    else:
-        weights = violated(shapes, counts, have, 2, Run())
-        assert weights is None or sum(
-            n * dict(weights).get(shape, 0) for n, shape in zip(counts, shapes, strict=True)
-        ) > 2 * (capacity(weights, have) or 0)
-    assert not fits or violated(shapes, counts, have, 2, Run()) is None
+    elif weights is not None:
+        parts = [dict(weights).get(shape, 0) for shape in shapes]
+        assert np.dot(counts, parts) > 2 * (capacity(weights, have) or 0)
 
 
 def test_an_optimum_that_the_start_beats_is_none() -> None:
@@ -154,5 +155,4 @@ def test_priorities_are_those_of_the_paper() -> None:
     assert count["priority-7"] / 4000 == pytest.approx(0.27 + 0.73 * 0.06, abs=0.03)
     few = instance_of(state_of(*jobs[39::-1])).pending
     assert [w.tenant for w in few] == tenants[39::-1]
-    other = instance_of(state_of(*jobs), priority_seed=1).pending
-    assert [w.tenant for w in other] != tenants
+    assert [w.tenant for w in instance_of(state_of(*jobs), priority_seed=1).pending] != tenants

@@ -1,6 +1,6 @@
 """Dispatch: which waiting workloads start, where, and who is preempted for them (MAST)."""
 
-from dlsched.problems.dispatch.definition.check import LEVELS, check, explain
+from dlsched.problems.dispatch.definition.check import LEVELS, check
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.instances.from_placement import from_placement
@@ -38,7 +38,6 @@ PROBLEM = Problem(
     instance=Instance,
     solution=Solution,
     definition=check,
-    explain=explain,
     exact="classes",
     bound="lp",
     size="pending",

@@ -303,8 +303,7 @@ def complete(m: Any, instance: Instance) -> None:
     for w, j, k in m.TASKS:
         tasks[k].append(m.y[w, j, k])
     for k in m.MACHINES:
-        kind = instance.kinds[instance.machine_number(k) or 0]
-        racks[kind.cluster, kind.machines.rack].append(m.d[k])
+        racks[m.RACK_OF[k]].append(m.d[k])
     m.used_only = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= sum(tasks[k]))
     m.rack_only = pyo.Constraint(m.RACKS, rule=lambda m, *rack: m.g[rack] <= sum(racks[rack]))
 

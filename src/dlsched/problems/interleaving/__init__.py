@@ -10,12 +10,12 @@ _FEW_JOBS = 128
 
 
 def starts(instance: Instance) -> list[Start]:
-    """Return the heuristics: after the exact method where it ends soon, as it has its own first.
+    """Return the heuristic: after the exact method where it ends soon, as it has its own first.
 
-    `regroup` finds the better groups from a second on, and as good ones before.
+    `regroup` finds better groups than `swap` from a second on, and as good ones before.
     """
     soon = len(instance.jobs) <= _FEW_JOBS or choose(instance) == "aggregated"
-    return [Start(name, When.LAST if soon else When.LIMITED) for name in ("regroup", "swap")]
+    return [Start("regroup", When.LAST if soon else When.LIMITED)]
 
 
 PROBLEM = Problem(

@@ -35,12 +35,7 @@ LEVELS = (
     YOUNG,
     Level("spread", "min", "machines and racks"),
 )
-"""For each priority the jobs preempted and the size started; then two levels for all.
-
-The order is section 4.3's: lower priority, fewer jobs, longer running. Preempted jobs of a priority
-come before what starts at it **(D)**, so that victims serve higher priorities only. Machines and
-racks come last and count alike **(D)**: the paper wants few machines in the same or nearby racks.
-"""
+"""For each priority the jobs preempted and the size started **(D)**; then two levels for all."""
 
 Use = dict[int, list[Number]]
 """GPUs, CPUs and memory by number of a machine."""
@@ -245,8 +240,3 @@ def _of_victims(instance: Instance, solution: Solution) -> Iterator[Violation]:
                 message = f"{what}, and nothing of a higher one starts there"
                 yield Violation("unjustified_victim", where, message)
         seen.add(name)
-
-
-def explain(instance: Instance) -> str:
-    """Say why there is no solution: there always is one, to start nothing."""
-    return ""

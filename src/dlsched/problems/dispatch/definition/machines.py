@@ -94,12 +94,10 @@ class Kinds:
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = tuple(groups)
         self.firsts = tuple(group.first for group in groups)
-        last = self.groups[-1] if self.groups else None
-        self.total = last.first + last.machines.count if last else 0
 
     def __len__(self) -> int:
         """Return the number of machines."""
-        return self.total
+        return sum(group.machines.count for group in self.groups)
 
     def __getitem__(self, number: int) -> Group:
         """Return the group of the machine with this number."""

@@ -58,19 +58,10 @@ def _spread(instance: Instance, job: PendingJob, cluster: str) -> Iterator[Place
         if group.cluster == cluster and job.gpu_type in (None, group.machines.gpu_type)
         for k in range(group.machines.count)
     ]
-    for counts in _compositions(job.tasks, len(names)):
-        on = {name: n for name, n in zip(names, counts, strict=True) if n}
-        yield Placed(cluster=cluster, on=on)
-
-
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 0:
-        if total == 0:
-            yield ()
-        return
-    for first in range(total + 1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+    for counts in product(range(job.tasks + 1), repeat=len(names)):
+        if sum(counts) == job.tasks:
+            on = {name: n for name, n in zip(names, counts, strict=True) if n}
+            yield Placed(cluster=cluster, on=on)
 
 
 def _starts(

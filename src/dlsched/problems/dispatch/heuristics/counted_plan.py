@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -67,13 +68,8 @@ class Counted:
     def improve(self, held: Sequence[Number], lost: int, gained: int, weight: float) -> bool:
         """Solve one priority's program; return whether its optimum was reached and placed."""
         search = self.search
-
-        def both(form: StandardForm) -> StandardForm:
-            return _both(form, lost, gained, weight)
-
-        for _ in search.relaxations(0, held, both):
-            if self.run.stop_reason():
-                return False
+        both = partial(_both, lost=lost, gained=gained, weight=weight)
+        search.relax(0, held, changed=both)
         for _ in range(self.tunables.tries):
             if self.run.stop_reason():
                 return False

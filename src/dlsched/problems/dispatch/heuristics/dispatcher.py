@@ -11,12 +11,7 @@ import numpy as np
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
-from dlsched.problems.dispatch.heuristics.job_plan import (
-    JobPlan,
-    plan_with_victims,
-    plan_without_victims,
-    view,
-)
+from dlsched.problems.dispatch.heuristics.job_plan import JobPlan, fill, plan_with_victims, view
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Labels, Request
 from dlsched.schema import Number
 
@@ -98,10 +93,7 @@ class Dispatcher:
     def plan(self, ranked: Ranked, region: int, sites: Sequence[int]) -> Plan | None:
         """Return a region's plan: job by job **(D)**, each in the cluster with the best plan.
 
-        The order is the file's. The paper plans jobs in parallel and does not say what one leaves
-        to another.
-
-        A job sees the machines as the workload's earlier jobs leave them, victims included.
+        A job sees the machines as those before it in the file leave them, victims included.
         """
         fleet = self.fleet
         jobs: list[JobPlan] = []
@@ -140,7 +132,7 @@ class Dispatcher:
             if not self._known_to_fail(site, request, priority)
         ]
         self.hits += len(sites) - len(views)
-        plans = [plan_without_victims(self.fleet, seen) for seen in views if seen.suffices]
+        plans = [JobPlan(seen.site, *fill(self.fleet, seen)) for seen in views if seen.suffices]
         if not plans:
             for seen in views:
                 plan = None
@@ -212,11 +204,8 @@ class Dispatcher:
     def _forget(self, victims: Sequence[int]) -> None:
         """Forget the failures of jobs that could not have preempted these victims **(D)**.
 
-        The paper empties the cache after a pass and does not mention victims, whose room it would
-        miss in another order than that of rank.
-
-        A job fails if the room is not enough even without all workloads of lower priority. By rank,
-        victims are of lower priority than every job that failed before: nothing is forgotten.
+        By rank there are none: a job fails if even the room without all workloads of lower priority
+        is not enough, and victims are of lower priority than every job that failed before.
         """
         fleet = self.fleet
         highest: dict[int, int] = {}

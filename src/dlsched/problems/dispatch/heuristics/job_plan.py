@@ -45,12 +45,6 @@ def view(fleet: Fleet, site: int, request: Request) -> View:
     return View(site, request, usable, free, room(free, request))
 
 
-def plan_without_victims(fleet: Fleet, seen: View) -> JobPlan:
-    """Return where a job starts in a cluster in which it fits."""
-    machines, tasks = _fill(fleet, seen)
-    return JobPlan(seen.site, machines, tasks)
-
-
 def plan_with_victims(
     fleet: Fleet, seen: View, priority: int, *, fewest: bool = True
 ) -> JobPlan | None:
@@ -83,14 +77,14 @@ def plan_with_victims(
     np.add.at(free.T, entry_of, held.amount.T)
     fits = seen.fits.copy()
     fits[changed] = room(free, request)
-    machines, tasks = _fill(fleet, seen._replace(fits=fits))
+    machines, tasks = fill(fleet, seen._replace(fits=fits))
     on = np.zeros(fleet.sites[seen.site].kind.size, dtype=bool)
     on[machines] = True
     touched = np.unique(held.victim[on[seen.usable[held.machine]]])
     return JobPlan(seen.site, machines, tasks, tuple(touched.tolist()))
 
 
-def _fill(fleet: Fleet, seen: View) -> tuple[Array, Array]:
+def fill(fleet: Fleet, seen: View) -> tuple[Array, Array]:
     """Take machines by rack, those with most room first, until all tasks are placed.
 
     The last machine may be filled in part **(D)**. A CPU job takes machines without GPUs first

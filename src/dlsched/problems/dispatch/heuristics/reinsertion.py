@@ -149,11 +149,8 @@ class Reinsertion:
 
     def _in_cluster(self, s: int) -> list[Ranked]:
         """Return what starts with a job in a cluster."""
-        return [
-            self.ranked[w]
-            for w, plan in self.plans.items()
-            if any(job.site == s for job in plan.jobs)
-        ]
+        plans = self.plans.items()
+        return [self.ranked[w] for w, plan in plans if s in {job.site for job in plan.jobs}]
 
     def _in_region(self, s: int) -> list[Ranked]:
         """Return what starts in the region of a cluster, if that is the region's first."""

@@ -12,7 +12,7 @@ from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.schema import Number
 
-_UNLIMITED = 10**12
+UNLIMITED = 10**12
 """A quota that nobody reaches."""
 
 
@@ -64,7 +64,7 @@ def from_placement(
     for region in placement.regions:
         cluster = {"id": f"{region.id}-cluster", "machines": _machines(region, hours, machine)}
         regions.append({"id": region.id, "tables": tables[region.id], "clusters": [cluster]})
-    unlimited = {"gpu_quota": _UNLIMITED, "cpu_quota": _UNLIMITED}
+    unlimited = {"gpu_quota": UNLIMITED, "cpu_quota": UNLIMITED}
     priorities = range(1, MOST_PRIORITIES + 1)
     return Instance(
         name=f"{placement.name}-dispatch",

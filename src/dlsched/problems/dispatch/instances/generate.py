@@ -162,32 +162,29 @@ def examples() -> list[Instance]:
         tenants=_TENANTS,
         pending=[_waiting("1", 20, ["t"], 1, 8), _waiting("2", 10, ["s"], 1, 8)],
     )
-    ten = Instance(
-        name="mast-ten-gpus",
-        source="MAST, section 4.3",
-        scope="one",
-        lowest_priority=2,
-        regions=[_region("x", ["t"], {"a": 4, "b": 5, "c": 12})],
-        tenants=_TENANTS,
-        running=[
-            _victim("job1", 900, 4, "a"),
-            _victim("job2", 800, 5, "b"),
-            _victim("job3", 700, 12, "c"),
-        ],
-        pending=[_waiting("new", 20, ["t"], 10, 1)],
-    )
-    missed = Instance(
-        name="mast-missed-victim",
-        source="worked out by hand, for MAST, section 4.3",
-        scope="one",
-        lowest_priority=2,
-        regions=[_region("x", ["t"], {"a": 1, "b": 1, "c": 2})],
-        tenants=_TENANTS,
-        running=[
-            _victim("first", 900, 1, "a"),
-            _victim("second", 800, 1, "b"),
-            _victim("third", 700, 2, "c"),
-        ],
-        pending=[_waiting("new", 20, ["t"], 2, 1)],
-    )
+    scanned = {"job1": 4, "job2": 5, "job3": 12}
+    ten = _one("mast-ten-gpus", "MAST, section 4.3", scanned, _waiting("new", 20, ["t"], 10, 1))
+    worked_out = "worked out by hand, for MAST, section 4.3"
+    fewest = {"first": 1, "second": 1, "third": 2}
+    missed = _one("mast-missed-victim", worked_out, fewest, _waiting("new", 20, ["t"], 2, 1))
     return [two, ten, missed]
+
+
+def _one(name: str, source: str, victims: dict[str, int], waiting: dict[str, Any]) -> Instance:
+    """Return an instance in which each victim holds the GPUs of a machine: a, b, c, by age."""
+    machines = dict(zip("abc", victims.values(), strict=True))
+    return Instance(
+        name=name,
+        source=source,
+        scope="one",
+        lowest_priority=2,
+        regions=[_region("x", ["t"], machines)],
+        tenants=_TENANTS,
+        running=[
+            _victim(victim, seconds, gpus, machine)
+            for (victim, gpus), seconds, machine in zip(
+                victims.items(), (900, 800, 700), "abc", strict=True
+            )
+        ],
+        pending=[waiting],
+    )

@@ -18,16 +18,9 @@ _LARGEST = {
 
 ENTRIES = (
     *(
-        LibraryEntry(
-            "small", f"dispatch-small-{i:02}", i, _SMALL | {"pending": 3 + i % 3}, mps=False
-        )
-        for i in range(1, 6)
-    ),
-    *(
-        LibraryEntry(
-            "small", f"dispatch-small-{i:02}", i, _SMALL | {"scope": "one", "rack": 2}, mps=False
-        )
-        for i in range(6, 11)
+        LibraryEntry("small", f"dispatch-small-{i:02}", i, _SMALL | more, mps=False)
+        for i in range(1, 11)
+        for more in [{"pending": 3 + i % 3} if i < 6 else {"scope": "one", "rack": 2}]
     ),
     *(
         LibraryEntry("medium", f"dispatch-3x2x20x15-{seed}", seed, {}, mps=False)

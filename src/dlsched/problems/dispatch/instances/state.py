@@ -10,6 +10,7 @@ from typing import Any
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.instances.distributions import GPU_MACHINE, LOWEST, PRIORITIES
+from dlsched.problems.dispatch.instances.from_placement import UNLIMITED
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, uniform
 from dlsched.schema import Id, Number
 
@@ -22,8 +23,6 @@ _CLUSTER = "cluster"
 """Cluster of a server that states none."""
 _JOB = "job"
 """Id of a workload's job."""
-_UNLIMITED = 10**12
-"""A quota that nobody reaches."""
 _PER_GPU = {name: GPU_MACHINE[name] // GPU_MACHINE["gpus"] for name in ("cpus", "memory")}
 
 
@@ -95,8 +94,8 @@ def instance(
         {
             "id": name,
             "priority": priority,
-            "gpu_quota": (quotas or {}).get(owner or "", _UNLIMITED),
-            "cpu_quota": _UNLIMITED,
+            "gpu_quota": (quotas or {}).get(owner or "", UNLIMITED),
+            "cpu_quota": UNLIMITED,
             "window_use": (window_use or {}).get(owner or "", 0),
         }
         for name, (owner, priority) in sorted(owners.named.items())

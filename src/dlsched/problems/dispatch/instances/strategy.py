@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from operator import ge
 from typing import Any
 
 from hypothesis import strategies as st
@@ -52,17 +53,11 @@ def instances(
 
 
 def _instance(
-    pick: Pick,
-    scope: str | None,
-    max_pending: int,
-    max_running: int,
-    max_machines: int,
-    max_jobs: int,
-    ties: bool,
+    pick: Pick, scope: str | None, waiting: int, running: int, machines: int, jobs: int, ties: bool
 ) -> Instance:
     types = pick([("A",), ("A",), ("A", "B")])
     unit = pick([1, 1, Fraction("0.1"), 1000])
-    clusters = _clusters(pick, types, unit, max_machines)
+    clusters = _clusters(pick, types, unit, machines)
     split = pick(range(1, len(clusters) + 1))
     regions = [{"id": "r0", "tables": ["t0", "t1"], "clusters": clusters[:split]}]
     if split < len(clusters):
@@ -87,9 +82,9 @@ def _instance(
             # Ages this far apart make credits differ: expression 11 adds 3 at most.
             "age": pick(AGES) + (0 if ties else 1000 * w),
             "tables": pick([[], [], ["t0"], ["t1"]]),
-            "jobs": [_job(pick, j, types, unit) for j in range(pick([1, *range(1, max_jobs + 1)]))],
+            "jobs": [_job(pick, j, types, unit) for j in range(pick([1, *range(1, jobs + 1)]))],
         }
-        for w in range(pick([max_pending, *range(max_pending + 1)]))
+        for w in range(pick([waiting, *range(waiting + 1)]))
     ]
     return Instance(
         name="drawn",
@@ -99,7 +94,7 @@ def _instance(
         credit={"age_cap": pick([60, 3600]) if ties else 3600},
         regions=regions,
         tenants=tenants,
-        running=_running(pick, regions, names, unit, max_running),
+        running=_running(pick, regions, names, unit, running),
         pending=pending,
     )
 
@@ -177,12 +172,8 @@ def _running_job(
     need = [pick([2, 1, 2, 1, 0]), pick([1, 2]) * unit, 1]
     on: dict[str, int] = {}
     for machine, free in [(m, free) for (at, m), free in left.items() if at == cluster]:
-        while _fits(need, free) and sum(on.values()) < 4 and pick([1, 1, 1, 0]):
+        while all(map(ge, free, need)) and sum(on.values()) < 4 and pick([1, 1, 1, 0]):
             on[machine] = on.get(machine, 0) + 1
             free[:] = [have - much for have, much in zip(free, need, strict=True)]
     resources = dict(zip(("gpus", "cpus", "memory"), need, strict=True))
     return {"id": name, "cluster": cluster, **resources, "on": on}
-
-
-def _fits(need: Sequence[Any], free: Sequence[Any]) -> bool:
-    return all(have >= much for have, much in zip(free, need, strict=True))

@@ -2,67 +2,42 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
-
-import numpy as np
 
 from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows, levels
-from dlsched.problems.dispatch.structures.blocks import shape_of
+from dlsched.problems.dispatch.structures.blocks import Block, blocks, shape_of
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Request, fits
-from dlsched.problems.dispatch.structures.victims import Amounts, Array
+from dlsched.problems.dispatch.structures.victims import Amounts
 
 
 class Pool(NamedTuple):
-    """Machines of one cluster with the same capacity: GPU type, capacity, numbers in the fleet.
+    """Machines of one cluster with the same capacity, GPU type and label, by block."""
 
-    Attributes
-    ----------
-    free
-        Array (3, machines) of what is free as long as nobody is preempted.
-    released
-        By victim what it holds, a row for each machine: position in the pool, and the amounts.
-    """
-
-    site: int
-    kind: int
-    label: int
-    capacity: Amounts
-    free: Array
-    released: dict[int, list[tuple[int, Amounts]]]
+    blocks: list[Block]
 
     @property
     def size(self) -> int:
         """The number of machines."""
-        return int(self.free.shape[1])
+        return sum(len(block.machines) for block in self.blocks)
 
     def room(self, request: Request) -> int:
         """Return how many tasks of a job fit on an empty machine."""
-        if not shape_of(request).may_use(self.kind, self.label):
+        first = self.blocks[0]
+        if not shape_of(request).may_use(first.kind, first.label):
             return 0
-        return min(request.tasks, fits(self.capacity, request.need))
+        return min(request.tasks, fits(first.capacity, request.need))
 
 
 def pools(fleet: Fleet, victims: list[int]) -> list[Pool]:
     """Return the pools of all clusters, in the order of their first machines."""
-    found: list[Pool] = []
-    for s, site in enumerate(fleet.sites):
-        equal: dict[tuple[int, int, Amounts], list[int]] = {}
-        labels = site.label.tolist()
-        capacities = fleet.capacity[:, site.machines].T.tolist()
-        for m, kind in enumerate(site.kind.tolist()):
-            equal.setdefault((kind, labels[m], tuple(capacities[m])), []).append(m)
-        occupants = fleet.holdings[s].occupants(victims)
-        for (kind, label, capacity), machines in equal.items():
-            released: dict[int, list[tuple[int, Amounts]]] = {}
-            for position, m in enumerate(machines):
-                for victim, held in occupants.get(m, ()):
-                    released.setdefault(victim, []).append((position, held))
-            free = fleet.free[:, site.machines][:, machines]
-            found.append(Pool(s, kind, label, capacity, free, released))
-    return found
+    alike: dict[tuple[int, int, int, Amounts], list[Block]] = defaultdict(list)
+    for block in blocks(fleet, range(len(fleet.sites)), victims):
+        alike[block.site, block.kind, block.label, block.capacity].append(block)
+    return [Pool(of_pool) for of_pool in alike.values()]
 
 
 class Aggregate(ProgramRows):
@@ -97,7 +72,7 @@ class Aggregate(ProgramRows):
             for request in self.fleet.requests[w]:
                 placed: list[Cell] = []
                 for pool, tasks in zip(self.pools, self.tasks, strict=True):
-                    room = pool.room(request) if pool.site in sites else 0
+                    room = pool.room(request) if pool.blocks[0].site in sites else 0
                     if room:
                         column = self.column(min(request.tasks, room * pool.size))
                         tasks.append((column, request))
@@ -109,15 +84,13 @@ class Aggregate(ProgramRows):
     def _fit(self, k: int) -> None:
         """Add a pool's capacity by resource, and the machines that its tasks need at least."""
         pool = self.pools[k]
+        capacity = pool.blocks[0].capacity
         for i in range(len(RESOURCES)):
             needs = [(column, request.need[i]) for column, request in self.tasks[k]]
             if any(need for _, need in needs):
-                released = [
-                    (self.victims[v], -sum(held[i] for _, held in rows))
-                    for v, rows in pool.released.items()
-                ]
-                self.at_most([*needs, *released], int(pool.free[i].sum()))
-                self.at_most([*needs, (self.machines[k], -pool.capacity[i])], 0)
+                free = sum(len(block.machines) * block.free[i] for block in pool.blocks)
+                self.at_most([*needs, *self._released(pool.blocks, i)], free)
+                self.at_most([*needs, (self.machines[k], -capacity[i])], 0)
 
     def _fit_large_tasks(self, k: int) -> None:
         """Add that a machine holds one task of more than half its capacity.
@@ -125,14 +98,21 @@ class Aggregate(ProgramRows):
         It must have room for the smallest of them, now or after a victim on it stops.
         """
         pool = self.pools[k]
+        capacity = pool.blocks[0].capacity
         for i in range(len(RESOURCES)):
             needs = [(column, request.need[i]) for column, request in self.tasks[k]]
-            large = [(column, need) for column, need in needs if 2 * need > pool.capacity[i]]
+            large = [(column, need) for column, need in needs if 2 * need > capacity[i]]
             if large:
-                fits_now = pool.free[i] >= min(need for _, need in large)
-                released = [
-                    (self.victims[v], -sum(not fits_now[m] for m, _ in rows))
-                    for v, rows in pool.released.items()
-                ]
+                smallest = min(need for _, need in large)
+                full = [block for block in pool.blocks if block.free[i] < smallest]
                 tasks = [(column, 1) for column, _ in large]
-                self.at_most([*tasks, *released], int(np.count_nonzero(fits_now)))
+                fitting = pool.size - Pool(full).size
+                self.at_most([*tasks, *self._released(full)], fitting)
+
+    def _released(self, blocks: list[Block], i: int | None = None) -> list[Cell]:
+        """Return cells that add what victims hold of a resource; by default their machines."""
+        cells: dict[int, int] = defaultdict(int)
+        for block in blocks:
+            for v, held in block.occupants:
+                cells[self.victims[v]] -= len(block.machines) * (1 if i is None else held[i])
+        return list(cells.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
 
 _ROUNDS = 3
-"""Most linear relaxations of a level whose violated inequalities are added before it is solved."""
+"""Most linear relaxations of a level before it is solved."""
 
 Best: TypeAlias = Incumbent[Solution, Objective]
 
@@ -84,7 +84,7 @@ class BatchSearch:
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
         self.batch = coarsest(self.instance, self.barred)
-        self.cuts: dict[Weights, None] = self.run.notes.setdefault("dispatch.cuts", {})
+        self.cuts: dict[Weights, None] = {}
         self.program: Counts | None = None
         self.form: StandardForm | None = None
 
@@ -172,41 +172,44 @@ class BatchSearch:
 
     def certify(self, level: int, held: Sequence[Number]) -> bool:
         """Bound a level by its linear relaxation; whether the best solution attains the bound."""
-        for bound in self.relaxations(level, held):
-            if bound is not None:
-                self.bounds[level] = [bound]
-                if bound.value == self.value[level]:
-                    return True
-        return False
+        bound = self.relax(level, held, self.value[level])
+        self.bounds[level] += [bound] if bound else []
+        return bound is not None and bound.value == self.value[level]
 
-    def relaxations(
+    def relax(
         self,
         level: int,
         held: Sequence[Number],
+        goal: Number | None = None,
         changed: Callable[[StandardForm], StandardForm] = lambda form: form,
-    ) -> Iterator[Bound | None]:
-        """Solve linear relaxations, each with the inequalities that the one before violates.
+    ) -> Bound | None:
+        """Return the bound of a level's linear relaxation; add inequalities that it violates.
 
         Parameters
         ----------
+        goal
+            A bound of this value is not made stronger.
         changed
             Gives the program another objective.
         """
+        known: Bound | None = None
         for _ in range(_ROUNDS):
             program, form = self.hold(held)
             outcome, bound = relaxed(changed(form), level, self.run)
-            yield bound
-            if outcome.values is None or not self.cut(separated(program, outcome.values, self.run)):
-                return
+            known = bound or known  # a limit may strike
+            if bound is None or outcome.values is None or bound.value == goal:
+                break
+            if not self.cut(separated(program, outcome.values, self.run)):
+                break
+        return known
 
     def cut(self, found: Iterable[Weights]) -> bool:
         """Add inequalities to the program; whether there is a new one."""
-        assert self.program is not None
         new = [weights for weights in found if weights not in self.cuts]
         for weights in new:
             self.cuts[weights] = None
-            self.program.cut(weights)
-        if new:
+            if self.program is not None:
+                self.program.cut(weights)
             self.form = None
         return bool(new)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -101,7 +100,7 @@ def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
         counts = [int(values[program.tasks[b, shape]]) for shape in shapes]
         machines = int(values[program.machines[b]]) if few else len(block.machines)
         have = block.after(gone)
-        loads = pack(counts, [shape.need for shape in shapes], have, machines)
+        loads = Packing([shape.need for shape in shapes], have).fill(tuple(counts), machines)
         if loads is None:
             failed.add(b)
             weights = violated(shapes, counts, [Room(machines, have)], run)
@@ -155,29 +154,18 @@ def _take(slots: list[Slot], tasks: int) -> dict[int, int]:
     return places
 
 
-def pack(
-    counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machines: int
-) -> list[Load] | None:
-    """Return what to put on each of some machines with equal room, or ``None`` if nothing is found.
+@dataclass
+class Packing:
+    """The search for a packing of tasks on machines with equal room.
 
     Machine after machine is filled with a maximal choice of tasks, those with more of the earlier
-    shapes first. On one machine nothing is missed; on several the search has a limit.
+    shapes first. On one machine nothing is missed; on several it gives up after `most` filled.
 
-    Parameters
+    Attributes
     ----------
-    counts, needs
-        Tasks to place by shape, and what one of them needs.
-    have
-        What each machine has.
-    machines
-        How many there are.
+    needs, have
+        What a task needs, by shape, and what each machine has.
     """
-    return _Packing(needs, have).fill(tuple(counts), machines)
-
-
-@dataclass
-class _Packing:
-    """The search of `pack`; it gives up after `most` machines filled."""
 
     needs: Sequence[Amounts]
     have: Amounts
@@ -186,7 +174,10 @@ class _Packing:
     failed: set[tuple[Load, int]] = field(default_factory=set)
 
     def fill(self, counts: Load, machines: int) -> list[Load] | None:
-        """Place tasks on some machines, as many as can be on equally filled ones first."""
+        """Return what to put on each of some machines; ``None`` if nothing is found.
+
+        As many as can be are filled equally. `counts` are tasks by shape.
+        """
         if not any(counts):
             return []
         if (counts, machines) in self.failed or not self.in_total(counts, machines):
@@ -219,44 +210,32 @@ class Room(NamedTuple):
     have: Amounts
 
 
+_SURE = 0.97
+"""Part of a fractional point's counts that must violate an inequality as well."""
+
+
 def separated(program: Counts, values: Vector, run: Run) -> list[Weights]:
     """Return weights that the counts of a fractional point violate, by block.
 
-    A part of a block's machines, as large as the sum of its victims, is as if all of them stop.
+    A part of a block's machines, as large as the sum of its victims, is as if all of these stop.
+    None exist where there are enough machines for each shape to have its own.
     """
-    cuts: dict[Weights, None] = {}
-    for b, shapes in program.shapes_on.items():
+    cuts: dict[Weights | None, None] = {}
+    few = 1 - _SURE  # counts as none
+    for b, possible in program.shapes_on.items():
         block = program.blocks[b]
-        machines = len(block.machines)
+        count = {s: _SURE * float(values[program.tasks[b, s]]) for s in possible}
+        shapes = [s for s in possible if count[s] > few]
         stopping = min(1.0, sum(float(values[program.victim[v]]) for v, _ in block.occupants))
-        rooms = [
-            Room(machines * (1 - stopping), block.after(())),
-            Room(machines * stopping, block.after()),
-        ]
-        rooms = [room for room in rooms if room.machines > _FEW]
-        counts = {shape: _SURE * float(values[program.tasks[b, shape]]) for shape in shapes}
-        counts = {shape: count for shape, count in counts.items() if count > _FEW}
-        if len(counts) < 2 or _each_alone(counts, rooms):
-            continue
-        weights = violated(list(counts), list(counts.values()), rooms, run)
-        if weights is not None:
-            cuts[weights] = None
-    return list(cuts)
+        n = len(block.machines)
+        rooms = [Room(n * (1 - stopping), block.after(())), Room(n * stopping, block.after())]
+        rooms = [room for room in rooms if room.machines > few]
+        own = sum(count[s] / (fits(rooms[0].have, s.need) or few) for s in shapes)
+        if own > rooms[0].machines:
+            cuts[violated(shapes, [count[s] for s in shapes], rooms, run)] = None
+    return [weights for weights in cuts if weights is not None]
 
 
-def _each_alone(counts: Mapping[Shape, float], rooms: Sequence[Room]) -> bool:
-    """Whether the machines are enough if each has tasks of one shape only; else unknown."""
-    machines, have = rooms[0]
-    most = {shape: fits(have, shape.need) for shape in counts}
-    if len(rooms) > 1 or not all(most.values()):
-        return False
-    return sum(count / most[shape] for shape, count in counts.items()) <= machines
-
-
-_FEW = 1e-6
-"""Tasks or machines of a fractional point that count as none."""
-_SURE = 0.97
-"""Part of a fractional point's counts that must violate an inequality as well."""
 _SCALES = (2520, 2520 * 2**20)
 """Weights are rounded to whole parts of the first that will do; 2520 has all divisors up to ten."""
 
@@ -266,10 +245,9 @@ def violated(
 ) -> Weights | None:
     """Return weights of which the counts have more than all machines can; ``None`` if none exist.
 
-    The weights and the most that a machine of each room has are the duals of a fractional bin
-    packing: no load has more, all machines together have as many units as there are machines, and
-    the counts have the most that is possible. Rounding them costs no validity, as `capacity`
-    computes anew what a machine can have.
+    The weights and what one machine of each room can have are the duals of a fractional bin
+    packing of the counts, which have the most that is possible. Rounding them costs no validity, as
+    `capacity` computes anew what a machine can have.
 
     Parameters
     ----------
@@ -278,21 +256,19 @@ def violated(
     """
     from scipy import sparse
 
-    rows: list[list[float]] = []
-    for r, room in enumerate(rooms):
+    machines = [room.machines for room in rooms]
+    rows = [[0.0] * len(shapes) + machines]
+    for room, own in zip(rooms, np.eye(len(rooms)).tolist(), strict=True):
         loads = loads_of(tuple(shapes), room.have)
         if loads is None:
             return None
-        unit = [-float(r == other) for other in range(len(rooms))]
-        rows += [[*load, *unit] for load in loads]
-    machines = [room.machines for room in rooms]
-    rows.append([0.0] * len(shapes) + machines)
+        rows += [[*load, *(-one for one in own)] for load in loads]
     form = StandardForm.of(
         sparse.csc_array(np.array(rows)),
         np.full(len(rows), -INF),
-        np.array([0.0] * (len(rows) - 1) + [sum(machines)]),
+        np.array([sum(machines)] + [0.0] * (len(rows) - 1)),
         np.array([1.0] * len(shapes) + [INF] * len(rooms)),
-        np.array([*counts, *[0.0] * len(rooms)], dtype=float),
+        np.array([*counts, *[0.0] * len(rooms)]),
         sense="max",
     )
     outcome = highs.solve(form, 0, run, relax=True)
@@ -303,14 +279,8 @@ def violated(
         parts = np.rint(scale * duals).astype(int).tolist()
         weights = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
         total = sum(part * count for part, count in zip(parts, counts, strict=True))
-        if weights and total > _most(weights, rooms):
+        most = [capacity(weights, room.have) for room in rooms if weights]
+        known = [a * n for a, n in zip(most, machines, strict=False) if a is not None]
+        if len(known) == len(rooms) and total > sum(known):
             return weights
     return None
-
-
-def _most(weights: Weights, rooms: Sequence[Room]) -> float:
-    """Return the largest weight of tasks on all machines; infinity where it is not known."""
-    most = [capacity(weights, room.have) for room in rooms]
-    return sum(
-        math.inf if a is None else a * room.machines for a, room in zip(most, rooms, strict=True)
-    )

@@ -40,9 +40,10 @@ def check(instance: Instance, solution: Solution) -> Report:
         "groups": len(solution.groups),
         "gpus": gpus(instance, solution),
         "largest_group": max((len(group.jobs) for group in solution.groups), default=0),
-        "mean_efficiency": float(sum(gammas) / len(gammas)) if gammas else 0,
+        "mean_efficiency": float(_total(gammas) / len(gammas)) if gammas else 0,
     }
-    return Report(tuple(_violations(instance, solution)), evaluate(instance, computable), details)
+    efficiency = _objective(instance, computable, gammas)
+    return Report(tuple(_violations(instance, solution)), efficiency, details)
 
 
 def iteration_time(stages: Sequence[Stages], offsets: Sequence[int]) -> Number:
@@ -73,11 +74,16 @@ def evaluate(instance: Instance, groups: Iterable[Group]) -> ByLevel[Number]:
 
     The sum is exact; beyond a denominator of `FINEST` it is rounded down.
     """
-    terms = [
-        _gamma(instance, g) * instance.weight(instance.jobs[instance.job_index[g.jobs[0]]].gpus)
-        for g in groups
-    ]
-    total = _total(terms)
+    known = list(groups)
+    return _objective(instance, known, [_gamma(instance, group) for group in known])
+
+
+def _objective(
+    instance: Instance, groups: Sequence[Group], gammas: Sequence[Fraction]
+) -> ByLevel[Number]:
+    gpus_of = [instance.jobs[instance.job_index[group.jobs[0]]].gpus for group in groups]
+    weights = map(instance.weight, gpus_of)
+    total = _total([gamma * weight for gamma, weight in zip(gammas, weights, strict=True)])
     if total.denominator > FINEST:
         total = Fraction(total * FINEST // 1, FINEST)
     return ByLevel(LEVELS, (simplify(total),))

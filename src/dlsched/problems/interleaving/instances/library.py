@@ -2,26 +2,16 @@
 
 from dlsched.library import LibraryEntry
 
+_SMALL_COVER = {"grouping": "cover", "budget": 0.2}
 _COVER = {"grouping": "cover", "distinct": False, "jobs": 1000}
 
 ENTRIES = (
     *(
         LibraryEntry(
-            "small",
-            f"interleaving-small-{i:02}",
-            i,
-            {"jobs": 8 + 4 * (i % 3), "resources": 2 + i % 3},
+            "small", f"interleaving-small-{i:02}", i, {"jobs": jobs, "resources": 2 + i % 3} | more
         )
-        for i in range(1, 6)
-    ),
-    *(
-        LibraryEntry(
-            "small",
-            f"interleaving-small-{i:02}",
-            i,
-            {"jobs": 2 + i, "resources": 2 + i % 3, "grouping": "cover", "budget": 0.2},
-        )
-        for i in range(6, 11)
+        for i in range(1, 11)
+        for jobs, more in [(8 + 4 * (i % 3), {}) if i < 6 else (2 + i, _SMALL_COVER)]
     ),
     *(
         LibraryEntry("medium", f"interleaving-{jobs}", seed, {"jobs": jobs})

@@ -10,7 +10,9 @@ from dlsched.problems.interleaving.definition.schema import Instance
 MOST_MULTISETS = 1_000_000
 """`aggregated` enumerates all multisets of profiles, and refuses to enumerate more."""
 _FEW_MULTISETS = 300_000
-"""Up to here enumeration is faster than searching by price: 48 profiles of one class."""
+_FEW_DISTINCT = 10_000
+"""Up to here enumeration is faster than searching by price: 48 profiles of one class with several
+jobs each, and 20 jobs without equal ones."""
 
 
 def count_groups(instance: Instance) -> int:
@@ -35,6 +37,6 @@ def choose(instance: Instance) -> str:
     if is_matching(instance):
         return "blossom"
     alike = len(instance.profiles) < len(instance.jobs)
-    if alike and count_multisets(instance) <= _FEW_MULTISETS:
+    if count_multisets(instance) <= (_FEW_MULTISETS if alike else _FEW_DISTINCT):
         return "aggregated"
     return "column_generation"
