@@ -83,7 +83,9 @@ def price_all(
             after: cython.const[cython.int][:, ::1] = jobs.after[jobs.begin[j] : jobs.end[j]]
             worth: cython.const[cython.double][::1] = jobs.worth[j]
             speeds, first = jobs.speeds[j], jobs.first[j]
-            values[j] = _by_stages(cost, least, choice, fewest_left, after, speeds, first, worth, must, rows[j])
+            values[j] = _by_stages(
+                cost, least, choice, fewest_left, after, speeds, first, worth, must, rows[j]
+            )
 
 
 @cython.cfunc
