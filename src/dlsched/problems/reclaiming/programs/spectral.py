@@ -26,6 +26,7 @@ a row of ``S' - R' R``, which adds at least that to each eigenvalue of S'. R may
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -141,10 +142,8 @@ class SphereSearch:
 
         steps = {"ftol": _CLOSE}
         begin = np.zeros_like(self.linear)
-        try:
+        with suppress(StopIteration):  # then the least so far counts
             minimize(self.value, begin, jac=True, method="L-BFGS-B", options=steps)
-        except StopIteration:
-            pass  # the least so far counts
 
     def value(self, shift: Floats) -> tuple[float, Floats]:
         """Return the largest F on the sphere for a diagonal up to a multiplier, and its gradient.
