@@ -29,8 +29,8 @@ def check(instance: Instance, solution: Solution) -> Report:
     the finished ones in slots, the ``last_slot`` in use, and the share of GPUs ``used`` up to it.
     """
     violations = list(_violations(instance, solution))
-    objective = evaluate(instance, solution.schedule)
     times = completions(instance, solution.schedule)
+    objective = _utility(instance, times)
     held = [h for rows in solution.schedule.values() for h in rows]
     last = max((h.slot for h in held), default=0)
     total = sum(n for h in held for kinds in h.gpus.values() for n in kinds.values())
@@ -50,12 +50,15 @@ def progress(instance: Instance, job: Job, held: Held) -> Number:
 
     A gang's rate is that of its slowest GPU (1b); the copies of a forking job add up (section V).
     """
+    return instance.gain(job, rate_of(instance, job, held))
+
+
+def rate_of(instance: Instance, job: Job, held: Held) -> Number:
+    """Return the iterations per second of a job in a slot; see `progress`."""
     copies = [(k, n) for kinds in held.gpus.values() for k, n in kinds.items()]
-    if not copies:
-        return 0
     if instance.forking:
-        return instance.gain(job, sum(n * instance.rate(job, k) for k, n in copies))
-    return instance.gain(job, min(instance.rate(job, k) for k, _ in copies))
+        return sum(n * instance.rate(job, k) for k, n in copies)
+    return min((instance.rate(job, k) for k, _ in copies), default=0)
 
 
 def completions(instance: Instance, schedule: Schedule) -> dict[str, int]:
@@ -66,7 +69,8 @@ def completions(instance: Instance, schedule: Schedule) -> dict[str, int]:
     times = {}
     for job in instance.jobs:
         rows = schedule.get(job.id, ())
-        done = sum(progress(instance, job, held) for held in rows)
+        slots_at = Counter(rate_of(instance, job, held) for held in rows)
+        done = sum(slots * instance.gain(job, rate) for rate, slots in slots_at.items())
         if rows and done >= job.iterations:
             times[job.id] = max(held.slot for held in rows) - job.arrival + 1
     return times
@@ -74,7 +78,11 @@ def completions(instance: Instance, schedule: Schedule) -> dict[str, int]:
 
 def evaluate(instance: Instance, schedule: Schedule) -> ByLevel[Number]:
     """Return the sum of utilities of the jobs that finish; invalid entries add nothing."""
-    times = completions(instance, schedule)
+    return _utility(instance, completions(instance, schedule))
+
+
+def _utility(instance: Instance, times: Mapping[str, int]) -> ByLevel[Number]:
+    """Return the sum of utilities of these completion times."""
     total: Number = sum(
         instance.worth(job, min(max(times[job.id], 1), instance.slots - job.arrival + 1))
         for job in instance.jobs

@@ -72,7 +72,7 @@ def price_all(
     cost: cython.double[:, ::1] = np.empty((price.shape[0], jobs.mask_of_speed.shape[1]))
     least: cython.double[::1] = np.empty(most)
     choice: cython.schar[:, ::1] = np.empty((price.shape[0], most), np.int8)
-    fewest_left: cython.longlong[::1] = np.empty(price.shape[0] + 1, np.int64)
+    needed: cython.longlong[::1] = np.empty(price.shape[0], np.int64)
     with cython.nogil:
         for j in range(jobs.begin.shape[0]):
             for t in range(price.shape[0]):
@@ -83,7 +83,9 @@ def price_all(
             after: cython.const[cython.int][:, ::1] = jobs.after[jobs.begin[j] : jobs.end[j]]
             worth: cython.const[cython.double][::1] = jobs.worth[j]
             speeds, first = jobs.speeds[j], jobs.first[j]
-            values[j] = _by_stages(cost, least, choice, fewest_left, after, speeds, first, worth, must, rows[j])
+            values[j] = _by_stages(
+                cost, least, choice, needed, after, speeds, first, worth, must, rows[j]
+            )
 
 
 @cython.cfunc
@@ -93,7 +95,7 @@ def _by_stages(
     cost: cython.double[:, ::1],
     least: cython.double[::1],
     choice: cython.schar[:, ::1],
-    fewest_left: cython.longlong[::1],
+    needed: cython.longlong[::1],
     after: cython.const[cython.int][:, ::1],
     speeds: cython.longlong,
     first: cython.longlong,
@@ -103,55 +105,78 @@ def _by_stages(
 ) -> cython.double:
     """Return the value of a job's best schedule, which is written.
 
-    ``choice[t, p]`` is the speed in slot t with which stage p's work is done, -1 for none.
+    ``choice[t, p]`` is the speed in slot t with which stage p's work is done, -1 for none. Stages
+    are left out that cannot lead to more than the best value so far: the highest ones, whose cost
+    is too high already, and those with which the job is not complete by the last slot in which its
+    utility is above that value (see `_stages_needed`).
     """
     need: cython.longlong = after.shape[0] - 1
-    row[:] = -1
     least[: need + 1] = _INF
     least[0] = 0.0
     best = -_INF if must else 0.0
     finish: cython.longlong = -1
     reach: cython.longlong = 0
     last: cython.longlong = worth.shape[0] - 1
-    fewest: cython.longlong = 0
-    low: cython.longlong = need
-    while low > 0 and fewest < worth.shape[0]:
-        fewest_left[fewest] = low
-        low = after[low, 0]
-        fewest += 1
+    _stages_needed(after, needed)
     for t in range(first, worth.shape[0]):
         while last >= t and worth[last] <= best:
             last -= 1
         while reach > 0 and worth[t] - least[reach] <= best:
             reach -= 1
-        before = reach  # stages above it cannot be done in the slots so far, or only at a loss
+        before = reach  # stages above it cannot be done in the slots so far, or cost too much
         for v in range(speeds):
             if cost[t, v] < _INF:
                 while reach < need and after[reach + 1, v] <= before:
                     reach += 1
-        floor: cython.longlong = 0 if last - t >= fewest else fewest_left[last - t]
-        if reach < floor or last < t:
+        if last < t or reach < needed[last - t]:
             break
-        for p in range(reach, max(floor - 1, 0), -1):
-            low_cost = least[p]
+        for p in range(reach, max(needed[last - t], 1) - 1, -1):
+            low = least[p]
             speed = -1
             for v in range(speeds):
                 value = least[after[p, v]] + cost[t, v]
-                if value < low_cost:
-                    low_cost = value
+                if value < low:
+                    low = value
                     speed = v
-            least[p] = low_cost
+            least[p] = low
             choice[t, p] = speed
-        if least[need] < _INF:
-            value = worth[t] - least[need]
-            if value > best:
-                best = value
-                finish = t
-    rest: cython.longlong = need
+        value = worth[t] - least[need]
+        if value > best:
+            best = value
+            finish = t
+    _write_row(choice, after, first, finish, row)
+    return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _stages_needed(
+    after: cython.const[cython.int][:, ::1], needed: cython.longlong[::1]
+) -> cython.void:
+    """Write which stage must be done where so many slots are left, all of them at the fastest."""
+    stage: cython.longlong = after.shape[0] - 1
+    for left in range(needed.shape[0]):
+        needed[left] = stage
+        stage = after[stage, 0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _write_row(
+    choice: cython.schar[:, ::1],
+    after: cython.const[cython.int][:, ::1],
+    first: cython.longlong,
+    finish: cython.longlong,
+    row: cython.schar[::1],
+) -> cython.void:
+    """Write the speeds that lead to the last stage in the slot of the finish, -1 elsewhere."""
+    row[:] = -1
+    rest: cython.longlong = after.shape[0] - 1
     while rest > 0 and finish >= first:
         taken: cython.longlong = choice[finish, rest]
         if taken >= 0:
             row[finish] = taken
             rest = after[rest, taken]
         finish -= 1
-    return best

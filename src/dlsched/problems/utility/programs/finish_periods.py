@@ -5,7 +5,7 @@ the utility at the first slot of the period in which it can finish, and takes th
 its work. At most one schedule of each job, and by the end of each period, for each set of types of
 Hall's condition, no more GPU slots than there are until then:
 
-    maximise sum worth z   with   sum_vp z[j, v, p] <= 1,   sum_{jv, q <= p} need z <= supply until p
+    maximise sum worth z  with  sum_vp z[j, v, p] <= 1  and  sum_{jv, q <= p} need z <= supply to p
 
 A GPU slot is of use to all that finishes in its period or later, so its price is the sum of the
 duals from there to the end. That such prices bound all schedules does not depend on this program.

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.definition.check import completions, progress
+from dlsched.problems.utility.definition.check import completions, rate_of
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.structures.work_units import TUNABLES, exact_units
 from dlsched.results.result import Termination
+from dlsched.schema import Number
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -251,6 +252,10 @@ def levels_of(instance: Instance, solution: Solution) -> Levels:
     levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
     for j, job in enumerate(instance.jobs):
         gains = [speed.gain for speed in instance.speeds[j]]
+        level_of: dict[Number, int] = {}
         for held in solution.schedule[job.id] if job.id in done else ():
-            levels[j, held.slot - 1] = gains.index(progress(instance, job, held))
+            rate = rate_of(instance, job, held)
+            if rate not in level_of:
+                level_of[rate] = gains.index(instance.gain(job, rate))
+            levels[j, held.slot - 1] = level_of[rate]
     return levels
