@@ -77,7 +77,7 @@ class Refinement(EstimatedProgram):
         """Run to a proof or a limit, from the best placement so far."""
         # Rows of a variant may be about other placements than those that spreading rows know.
         spreading = TUNABLES.spreading_rounds if self.adapt is None and self.many_tables else 0
-        self.relax(spreading=spreading)
+        self.relax(spreading=spreading, spreading_part=TUNABLES.spreading_part)
         claim = None
         while claim is None:
             stop = self.run.stop_reason()

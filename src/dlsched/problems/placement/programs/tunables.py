@@ -56,8 +56,8 @@ class Tunables:
     idle_rounds, small_dual
         A spreading row is left out after `idle_rounds` rounds in which its dual is below
         `small_dual`, a part of the objective; rows have coefficients of up to a thousand.
-    light_groups
-        Part of all bytes read that light groups read at most together.
+    light_reads
+        Part of all bytes read that is left out of relaxations with many tables.
     least_reach
         Who runs in a region to a lesser part is no beginning of a path.
     most_distances
@@ -97,11 +97,11 @@ class Tunables:
     rounds_part: float = 0.6
     rough: float = 1e-1
     accuracies: tuple[float, ...] = (1e-1, 3e-2)
-    last_accuracy: float = 1e-4
+    last_accuracy: float = 1e-3
     few_rows: float = 0.03
     idle_rounds: int = 4
     small_dual: float = 3e-5
-    light_groups: Fraction = Fraction(1, 500)
+    light_reads: Fraction = Fraction(1, 1000)
     least_reach: float = 1e-4
     most_distances: int = 20_000_000
     violation: float = 1e-3
