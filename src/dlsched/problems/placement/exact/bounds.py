@@ -28,9 +28,7 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     region. A training job with several tables may run nowhere, and then pays the traffic (1) of its
     bytes; every other job must run somewhere. Ours, not the paper's.
     """
-    value = storage_bound(instance)
-    if not run.stop_reason():
-        value += gpu_bound(Shares(instance), run)
+    value = storage_bound(instance) + gpu_bound(Shares(instance), run)
     return _claim(value, "searches over the largest tables and jobs")
 
 

@@ -134,9 +134,7 @@ class EstimatedProgram:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        bound = storage_bound(self.instance)
-        if not self.run.stop_reason():
-            bound += gpu_bound(self.shares, part, self.searched)
+        bound = storage_bound(self.instance) + gpu_bound(self.shares, part, self.searched)
         self.indivisible = below(bound)
         self.all_parts = part.stop_reason() is None
         self.record()

@@ -67,31 +67,29 @@ Known = dict[bytes, float]
 def gpu_bound(shares: Shares, run: Run | None = None, known: Known | None = None) -> Fraction:
     """Return a lower bound on the GPU part of the cost with its jobs' traffic, weights included.
 
-    A cell counts 0 if its turn comes after the end of the run.
+    Searches after the end of the run have few nodes.
     """
     weights = weights_of(shares)
     total = Fraction(0)
     for key, cell in cells_of(shares).items():
-        if run is None or not run.stop_reason():
-            total += weights[key] * Fraction(cell_bound(cell, known))
+        total += weights[key] * Fraction(cell_bound(cell, run, known))
     return total * GPU_SUM
 
 
 def whole(shares: Shares, run: Run | None = None, known: Known | None = None) -> Whole:
-    """Return what indivisible tables and jobs leave at least, of cells before the run's end."""
+    """Return what indivisible tables and jobs leave at least."""
     rows = {}
     for key, (cell, items) in whole_cells_of(shares).items():
-        if run is None or not run.stop_reason():
-            penalty = {
-                item.group: item.penalty
-                for item in items
-                if item.penalty and not shares.groups[item.group].must_run
-            }
-            rows[key] = WholeJobs(cell_bound(cell, known), penalty)
+        penalty = {
+            item.group: item.penalty
+            for item in items
+            if item.penalty and not shares.groups[item.group].must_run
+        }
+        rows[key] = WholeJobs(cell_bound(cell, run, known), penalty)
     return Whole(table_squares(shares.instance), rows)
 
 
-def cell_bound(cell: Cell, known: Known | None = None) -> float:
+def cell_bound(cell: Cell, run: Run | None = None, known: Known | None = None) -> float:
     """Return a lower bound on the cost of a cell in units of its weight, which is not negative.
 
     Parameters
@@ -100,6 +98,8 @@ def cell_bound(cell: Cell, known: Known | None = None) -> float:
         What was found before, which is added to: cells are mostly the same whether groups have all
         of their bytes in each cell or a part of them.
     """
+    if run is not None and run.stop_reason():
+        return max(0.0, least_cost(cell, unplaced(cell), TUNABLES.hurried_nodes))
     known = {} if known is None else known
     name = b"".join(part.tobytes() for part in (cell.groups, cell.share, cell.penalty, cell.target))
     if name not in known:

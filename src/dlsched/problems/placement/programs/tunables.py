@@ -28,8 +28,9 @@ class Tunables:
         Pyomo's time to turn a model into arrays, at least, as a share of the time to build it.
     table_nodes
         Of the branch and bound over tables.
-    job_steps, job_nodes
-        Of each search over jobs: the nodes times jobs times regions, and the nodes at least.
+    job_steps, job_nodes, hurried_nodes
+        Of each search over jobs: the nodes times jobs times regions, the nodes at least, and those
+        after the end of a limit, which take some milliseconds.
     first_tangents, first_steps
         Where the first tangents touch, as fractions of the range below and above 0; loads of the
         first steps of the sigmoid, in mean supplies above the supply.
@@ -83,6 +84,7 @@ class Tunables:
     table_nodes: int = 20_000
     job_steps: int = 3_000_000
     job_nodes: int = 200
+    hurried_nodes: int = 30
     first_tangents: tuple[float, ...] = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
     first_steps: tuple[float, ...] = (0.05, 0.15, 0.3, 0.6)
     most_gaps: int = 16
