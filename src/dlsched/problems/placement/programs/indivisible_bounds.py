@@ -20,7 +20,6 @@ from dlsched.problems.placement.programs.cost_rows import Whole, WholeJobs
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,
-    unplaced,
     weights_of,
     whole_cells_of,
 )
@@ -99,12 +98,12 @@ def cell_bound(cell: Cell, run: Run | None = None, known: Known | None = None) -
         of their bytes in each cell or a part of them.
     """
     if run is not None and run.stop_reason():
-        return max(0.0, least_cost(cell, unplaced(cell), TUNABLES.hurried_nodes))
+        return max(0.0, least_cost(cell, TUNABLES.hurried_nodes))
     known = {} if known is None else known
     name = b"".join(part.tobytes() for part in (cell.groups, cell.share, cell.penalty, cell.target))
     if name not in known:
         nodes = TUNABLES.job_steps // (len(cell.share) * len(cell.target))
-        least = least_cost(cell, unplaced(cell), max(TUNABLES.job_nodes, nodes))
+        least = least_cost(cell, max(TUNABLES.job_nodes, nodes))
         known[name] = max(0.0, least)
     return known[name]
 
