@@ -150,7 +150,8 @@ class Refinement(EstimatedProgram):
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
         planned = schedules(self.data)
         if few_tables(self.instance):
-            planned = Schedules(1, TUNABLES.few_trials * len(self.data.size))
+            trials = TUNABLES.few_trials * len(self.data.size)
+            planned = Schedules(TUNABLES.few_schedules, trials)
         state = initial_state(self.instance, self.data, self.run)
         return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 

@@ -16,8 +16,9 @@ class Tunables:
 
     Attributes
     ----------
-    few_trials
-        Of annealing for each of few tables, where a proof follows soon.
+    few_schedules, few_trials
+        Of annealing where a proof follows soon: schedules, and trials in each for each table. With
+        one schedule the optimum is missed more often, and a second integer program is solved.
     most_excluded
         Placements that are excluded one by one before the search ends with the gap that is left.
     proved_tables
@@ -77,7 +78,8 @@ class Tunables:
         size of what makes the first ones differ.
     """
 
-    few_trials: int = 100
+    few_schedules: int = 4
+    few_trials: int = 1_000
     most_excluded: int = 100
     proved_tables: int = 40
     compiling: float = 0.5
@@ -95,7 +97,7 @@ class Tunables:
     spreading_rounds: int = 40
     least_increase: float = 1e-3
     look_back: int = 3
-    spreading_part: float = 0.5
+    spreading_part: float = 0.9
     rounds_part: float = 0.6
     rough: float = 1e-1
     accuracies: tuple[float, ...] = (1e-1, 3e-2)
