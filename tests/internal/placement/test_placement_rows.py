@@ -1,7 +1,7 @@
 """Internal: every row of placement's programs holds at every placement, in exact arithmetic.
 
 The model, the model with the rows that searches find, and the relaxation with spreading rows and
-divided squares, or without light groups. A row too many makes a certified bound false, which
+divided squares, or without light reads. A row too many makes a certified bound false, which
 brute force on small instances rarely shows.
 """
 
@@ -20,7 +20,7 @@ from dlsched import Run, SolverFailure
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import TOLERANCE
 from dlsched.problems.placement.exact import Refinement, spreading_rounds
-from dlsched.problems.placement.programs import light_groups, spreading_rows
+from dlsched.problems.placement.programs import spreading_rows
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import step_of
 from dlsched.problems.placement.programs.spreading_rows import SpreadingRows
@@ -93,7 +93,7 @@ def test_every_row_holds_at_every_placement(seeds: range) -> None:
         plain = model.build(instance)
         search = Refinement(instance, Run())
         search.relax()
-        programs = [(plain, compile_model(plain)), *filter(None, [search.built])]
+        programs = [(plain, compile_model(plain)), *search.built.values()]
         whole = form_of("model", programs[0][1])
         for solution, cost in [*found[:2], *found[2:16:3]]:
             for built, form in programs:
@@ -187,27 +187,22 @@ def test_spreading_rows_hold_at_every_placement(
     assert 0 < valid_rows(made[1], np.random.default_rng(6)) < every
 
 
-def test_the_relaxation_without_light_groups_has_every_placement(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its rows hold wherever the model's do, at no more than the model's cost."""
-    monkeypatch.setattr(light_groups, "TUNABLES", replace(TUNABLES, light_groups=Fraction(4, 5)))
+def test_the_relaxation_without_light_reads_has_every_placement() -> None:
+    """Its rows hold at every placement, at no more than the cost; so do its spreading rows."""
     lighter, rng = 0, np.random.default_rng(8)
     for made in [*drawn_instances(range(4)), *map(hostile, range(20))]:
         refinement = Refinement(made, Run())
-        built, form = refinement.build()
-        less = light_groups.without_light_groups(form, refinement.shares)
-        gone = (less.upper == 0) & (form.upper > 0)
-        lighter += gone.any()
-        every = [*product(range(len(made.regions)), repeat=len(made.tables))]
-        for homes in rng.permutation(every)[:10]:
-            at = exact_point(made, built, Solution(home=home_of(made, homes.tolist())))
-            full = [at[variable.name] for variable in form.variables]
-            point = [Fraction(0) if g else value for g, value in zip(gone, full, strict=True)]
-            assert cost_of(less, point) <= cost_of(form, full)
-        rows = less.A.tocsr()
-        for i in np.flatnonzero(abs(rows) @ gone.astype(float)):
-            assert less.row_lower[i] == -np.inf and (rows[[i]].data >= 0).all()
+        built, form = refinement.build(Fraction(4, 5))
+        lighter += len(built.near) < len(refinement.build()[0].near)
+        family = SpreadingRows(form, refinement.shares)
+        rows = [*family.violated(fractional(family, rng))]
+        for solution, cost in feasible(made)[:10]:
+            at = exact_point(made, built, solution)
+            point = [at[variable.name] for variable in form.variables]
+            assert broken(form, point) == []
+            assert cost_of(form, point) <= cost * (1 + Fraction(TOLERANCE))
+            wide = with_pairs(family, point)
+            assert all(value_at(row.columns, row.entries, wide) >= row.least for row in rows)
     assert lighter >= 6
 
 

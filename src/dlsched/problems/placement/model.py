@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def build(
     excluded: Iterable[Solution] = (),
     data: Data | None = None,
     whole: Whole | None = None,
+    light: Fraction = Fraction(0),
 ) -> Any:
     """Return the Pyomo model with an estimate of the cost; a coarse one by default.
 
@@ -64,19 +66,27 @@ def build(
     whole
         What indivisible tables and jobs leave, which searches find; by default nothing is stated
         of it.
+    light
+        Part of all bytes read that may be left out. With it the model is only good for bounds: the
+        lightest reads count as near, and there are no rows about majorities, which in fractions
+        hardly differ from the least numbers of votes.
     """
     import pyomo.core as pyo
 
     shares = Shares(instance)
     estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
     whole = whole or Whole(0.0, {})
-    m = _variables(shares)
+    m = _variables(shares, shares.reads_beyond(light))
     m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: _regions(m.x, t) == 1)
     for name in _ROW_LISTS:
         m.add_component(name, pyo.ConstraintList())
     for g, group in enumerate(shares.groups):
         poll()
-        _state_group(m, g, [shares.tables[t] for t in group.tables], group.together)
+        tables = [shares.tables[t] for t in group.tables]
+        if group.together:
+            _run_together(m, g, tables)
+        else:
+            _run_by_majority(m, g, tables, rivals=not light)
     gpu = gpu_cost(m, shares, estimate, whole.jobs)
     storage = storage_cost(m, shares, estimate, whole.tables)
     m.cost = pyo.Objective(expr=traffic_cost(m, shares) + gpu + storage, sense=pyo.minimize)
@@ -93,19 +103,18 @@ def build(
     return m
 
 
-def _variables(shares: Shares) -> Any:
-    """Return a model with the sets, and the variables of homes, jobs and reads."""
+def _variables(shares: Shares, reads: list[tuple[int, int]]) -> Any:
+    """Return a model with the sets, and the variables of homes, jobs and some reads."""
     import pyomo.core as pyo
 
     groups = shares.groups
     voting = [g for g, group in enumerate(groups) if not group.together]
-    reads = [(g, shares.tables[t]) for g in voting for t in groups[g].tables]
     m = pyo.ConcreteModel(shares.instance.name)
     m.REGIONS = pyo.Set(initialize=shares.regions)
     m.TABLES = pyo.Set(initialize=shares.tables)
     m.GROUPS = pyo.Set(initialize=list(range(len(groups))))
     m.VOTING = pyo.Set(initialize=voting)
-    m.READS = pyo.Set(initialize=reads, dimen=2)
+    m.READS = pyo.Set(initialize=[(g, shares.tables[t]) for g, t in reads], dimen=2)
     m.x = pyo.Var(m.TABLES, m.REGIONS, domain=pyo.Binary)
     m.y = pyo.Var(m.GROUPS, m.REGIONS, domain=pyo.Binary)
     m.near = pyo.Var(m.READS, m.REGIONS, bounds=(0, 1))
@@ -117,16 +126,6 @@ def _regions(variable: Any, *index: Any) -> Any:
     return sum(variable[(*index, r)] for r in variable.model().REGIONS)
 
 
-def _state_group(m: Any, g: int, tables: list[str], together: bool) -> None:
-    """State where a group of jobs runs, given the homes of its tables."""
-    if together:
-        _run_together(m, g, tables)
-        return
-    _run_by_majority(m, g, tables)
-    if len(tables) == _PAIR:
-        _run_in_the_earlier(m, g, tables)
-
-
 def _run_together(m: Any, g: int, tables: list[str]) -> None:
     """State that a group runs in a region if all its tables are there."""
     for r in m.REGIONS:
@@ -136,23 +135,33 @@ def _run_together(m: Any, g: int, tables: list[str]) -> None:
         m.apart.add(m.y[g, r] >= here - (len(tables) - 1))
 
 
-def _run_by_majority(m: Any, g: int, tables: list[str]) -> None:
-    """State that a group runs where most of its tables are; ties go to the earlier region."""
+def _run_by_majority(m: Any, g: int, tables: list[str], rivals: bool) -> None:
+    """State that a group runs where most of its tables are; ties go to the earlier region.
+
+    Parameters
+    ----------
+    rivals
+        Whether each region is compared with each other one.
+    """
     regions = list(m.REGIONS)
+    read = [t for t in tables if (g, t) in m.READS]
     m.somewhere.add(sum(m.y[g, r] for r in regions) == 1)
     for i, r in enumerate(regions):
         runs = m.y[g, r]
-        for t in tables:
+        for t in read:
             m.near_home.add(m.near[g, t, r] <= m.x[t, r])
             m.near_job.add(m.near[g, t, r] <= runs)
         least = _least_votes(len(tables), len(regions), i)
         m.votes.add(sum(m.x[t, r] for t in tables) >= least * runs)
-        m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * runs)
+        if read == tables:
+            m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * runs)
         for j, other in enumerate(regions):
-            if j != i:
+            if rivals and j != i:
                 tie = int(j < i)
                 ahead = sum(m.x[t, other] - m.x[t, r] for t in tables) + tie
                 m.majority.add(ahead <= (len(tables) + tie) * (1 - runs))
+    if len(tables) == _PAIR:
+        _run_in_the_earlier(m, g, tables)
 
 
 def _run_in_the_earlier(m: Any, g: int, tables: list[str]) -> None:

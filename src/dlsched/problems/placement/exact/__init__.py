@@ -78,7 +78,7 @@ class Refinement(EstimatedProgram):
         """Run to a proof or a limit, from the best placement so far."""
         # Rows of a variant may be about other placements than those that spreading rows know.
         spreading = TUNABLES.spreading_rounds if self.adapt is None and self.many_tables else 0
-        self.relax(spreading=spreading)
+        self.relax(spreading=spreading, spreading_part=TUNABLES.spreading_part)
         claim = None
         while claim is None:
             stop = self.run.stop_reason()
@@ -150,7 +150,8 @@ class Refinement(EstimatedProgram):
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
         planned = schedules(self.data)
         if few_tables(self.instance):
-            planned = Schedules(1, TUNABLES.few_trials * len(self.data.size))
+            trials = TUNABLES.few_trials * len(self.data.size)
+            planned = Schedules(TUNABLES.few_schedules, trials)
         state = initial_state(self.instance, self.data, self.run)
         return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 

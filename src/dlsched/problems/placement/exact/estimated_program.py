@@ -6,6 +6,7 @@ import math
 import operator
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,8 +19,12 @@ from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, spread
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import Whole
-from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
-from dlsched.problems.placement.programs.light_groups import without_light_groups
+from dlsched.problems.placement.programs.indivisible_bounds import (
+    Known,
+    gpu_bound,
+    storage_bound,
+    whole,
+)
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.tunables import TUNABLES
@@ -79,12 +84,13 @@ class EstimatedProgram:
         self.incumbent: Incumbent[Solution, Number] = Incumbent(run, self.worth, operator.lt)
         self.indivisible, self.all_parts = 0.0, False
         self.whole: Whole | None = None
+        self.searched: Known = {}
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
         self.relaxed_model: Any = None  # the form's variables know their names only as long as it
         self.claimed = 0.0
         self.excluded: list[Solution] = []
-        self.built: tuple[Any, StandardForm] | None = None
+        self.built: dict[Fraction, tuple[Any, StandardForm]] = {}  # by the part left out
         self.rounded_cost = 0.0  # of the last program
         self.message = ""
         self.no_dual = "the relaxation was not solved"
@@ -128,14 +134,17 @@ class EstimatedProgram:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        bound = storage_bound(self.instance)
-        if not self.run.stop_reason():
-            bound += gpu_bound(self.shares, part)
+        bound = storage_bound(self.instance) + gpu_bound(self.shares, part, self.searched)
         self.indivisible = below(bound)
         self.all_parts = part.stop_reason() is None
         self.record()
 
-    def relax(self, rounds: int = TUNABLES.tangent_rounds, spreading: int = 0) -> None:
+    def relax(
+        self,
+        rounds: int = TUNABLES.tangent_rounds,
+        spreading: int = 0,
+        spreading_part: float = 1.0,
+    ) -> None:
         """Add tangents, then spreading rows, at the optimum of the relaxation while that raises it.
 
         The duals of the last round give the certified bound.
@@ -144,19 +153,24 @@ class EstimatedProgram:
         ----------
         rounds, spreading
             Solutions of the relaxation at most, with tangents and with spreading rows.
+        spreading_part
+            Of what is left of a limit, for spreading rows.
         """
         self.bound_parts()
-        solved = self._relax_with_tangents(rounds, lighter=spreading > 0)
+        accuracy = TUNABLES.last_accuracy
+        if spreading and self.many_tables:  # rounds of spreading rows have tangents, too
+            rounds, accuracy = min(rounds, 1), TUNABLES.accuracies[-1]
+        solved = self._relax_with_tangents(rounds, accuracy)
         if solved is None:
             return
         self.certify(solved.built, solved.form, solved.duals)
         if spreading and solved.values is not None:
-            part = self.run.nested(TUNABLES.spreading_part * self.run.remaining())
+            part = self.run.nested(spreading_part * self.run.remaining())
             spread_form = spread(solved.form, solved.values, self.shares, part, spreading)
             if spread_form is not None:
                 self.certify(solved.built, *spread_form)
 
-    def _relax_with_tangents(self, rounds: int, lighter: bool) -> _Relaxed | None:
+    def _relax_with_tangents(self, rounds: int, accuracy: float) -> _Relaxed | None:
         """Solve the relaxation, and add tangents at its optimum, while that raises it.
 
         Returns
@@ -166,14 +180,17 @@ class EstimatedProgram:
         """
         solved = None
         last = 0.0
+        # A variant's rows may be about what is left out.
+        light = TUNABLES.light_reads if self.many_tables and self.adapt is None else Fraction(0)
         while rounds and not self.run.stop_reason():
             rounds -= 1
             try:
-                built, form = self.build()
+                built, form = self.build(light)
             except Unbuilt as error:
                 self.no_dual = str(error)
                 break
-            form, outcome = self._solve_relaxation(form, lighter)
+            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
+            outcome = solve_relaxation(form, self.run, accuracy)
             if outcome.duals is not None:
                 solved = _Relaxed(built, form, outcome.values, outcome.duals)
             else:
@@ -186,16 +203,6 @@ class EstimatedProgram:
                 break
             last = reached
         return solved
-
-    def _solve_relaxation(self, form: StandardForm, lighter: bool) -> tuple[StandardForm, Outcome]:
-        """Return an optimum of the relaxation, before spreading rows of a lighter form if large."""
-        accuracy = None
-        if lighter and form.A.nnz > TUNABLES.huge and self.adapt is None:
-            form = without_light_groups(form, self.shares)
-            # At a limit the bound may be this one.
-            accuracy = TUNABLES.rough if math.isinf(self.run.remaining()) else None
-        self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-        return form, solve_relaxation(form, self.run, accuracy)
 
     def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
         """Keep the bound that duals give, and the form, if it is the strongest one so far."""
@@ -216,7 +223,7 @@ class EstimatedProgram:
         """Add tangents at the point of the model's variables; return whether any is new."""
         new = self.estimate.add_tangents(*model.differences(built))
         if new:
-            self.built = None
+            self.built.clear()
         return new
 
     def refine(self, solution: Solution) -> bool:
@@ -224,13 +231,17 @@ class EstimatedProgram:
         state = state_of(self.data, homes_of(self.instance, solution))
         refined = self.estimate.refine(self.data, state)
         if refined:
-            self.built = None
+            self.built.clear()
         return refined
 
-    def model_with(self, adapt: Callable[[Any], object] | None) -> Any:
+    def model_with(
+        self, adapt: Callable[[Any], object] | None, light: Fraction = Fraction(0)
+    ) -> Any:
         """Return the Pyomo model with the present estimate and what is excluded, changed."""
-        self.whole = self.whole or whole(self.shares, self.run)
-        built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
+        self.whole = self.whole or whole(self.shares, self.run, self.searched)
+        built = model.build(
+            self.instance, self.estimate, self.excluded, self.data, self.whole, light
+        )
         if adapt is not None:
             adapt(built)
         return built
@@ -238,27 +249,32 @@ class EstimatedProgram:
     def cut_off(self, solution: Solution) -> None:
         """Exclude a placement from the programs to come."""
         self.excluded.append(solution)
-        self.built = None
+        self.built.clear()
 
-    def build(self) -> tuple[Any, StandardForm]:
+    def build(self, light: Fraction = Fraction(0)) -> tuple[Any, StandardForm]:
         """Build and compile the model with the present estimate, unless that has been done.
+
+        Parameters
+        ----------
+        light
+            Part of all bytes read that is left out; see `model.build`.
 
         Raises
         ------
         Unbuilt
             If a limit of the run strikes before, or is sure to.
         """
-        if self.built is not None:
-            return self.built
+        if light in self.built:
+            return self.built[light]
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
         with no_collection(), until(self.run.stop_reason, "the model was built"):
-            built = self.model_with(self.adapt)
+            built = self.model_with(self.adapt, light)
             poll()
             if TUNABLES.compiling * (time.perf_counter() - began) > self.run.remaining():
                 raise Unbuilt("time limit, before the model was built")
-            self.built = built, compile_model(built)
-        return self.built
+            self.built[light] = built, compile_model(built)
+        return self.built[light]
 
     def solve(self, built: Any, form: StandardForm) -> Outcome:
         """Solve one program, from the best placement unless that is excluded."""

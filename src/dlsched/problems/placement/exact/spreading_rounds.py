@@ -9,8 +9,12 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.light_groups import with_part
-from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows, with_rows
+from dlsched.problems.placement.programs.spreading_rows import (
+    Row,
+    SpreadingRows,
+    with_part,
+    with_rows,
+)
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs

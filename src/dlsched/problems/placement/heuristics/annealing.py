@@ -123,6 +123,13 @@ def anneal(data: Data, state: State, run: Run, number: int, trials: int) -> Stat
     return state
 
 
+def between(ends: tuple[float, float], passed: Floats) -> Floats:
+    """Return numbers between two, at equal ratios, after these parts of the way."""
+    first, last = ends
+    numbers: Floats = first * (last / first) ** passed
+    return numbers
+
+
 class Search:
     """Trials in a state, which first climbs, and the best placement so far.
 
@@ -160,36 +167,40 @@ class Search:
         # If no move costs anything, any temperature will do.
         self._increase = float(increases.mean()) if len(increases) else 1.0
 
-    def temperatures(self, ends: tuple[float, float], number: int) -> Floats:
-        """Return temperatures between two, in mean increases of the cost, at equal ratios."""
-        first, last = np.maximum(np.array(ends) * self._increase, _LEAST_TEMPERATURE)
-        between: Floats = np.geomspace(first, last, number)
-        return between
+    def temperatures(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """Return the first and the last temperature, given in mean increases of the cost."""
+        first, last = np.maximum(np.array(ends) * self._increase, _LEAST_TEMPERATURE).tolist()
+        return first, last
 
-    def penalties(self, ends: tuple[float, float], number: int) -> Floats:
-        """Return costs of an infeasibility of 1 between two, in sums of the weights."""
+    def penalties(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """Return costs of an infeasibility of 1, given in sums of the weights."""
         weights = self.data.traffic_weight + self.data.gpu_weight + self.data.storage_weight
-        between: Floats = (weights or 1.0) * np.geomspace(*ends, number)
-        return between
+        return (weights or 1.0) * ends[0], (weights or 1.0) * ends[1]
 
-    def anneal(self, temperatures: Floats, penalties: Floats) -> None:
-        """Make a trial at each temperature; leave out some where a limit strikes before the end."""
+    def anneal(
+        self, temperatures: tuple[float, float], penalties: tuple[float, float], trials: int
+    ) -> None:
+        """Make trials, at equal ratios from the first to the last temperature and penalty.
+
+        Some are left out where a limit strikes before the end.
+        """
         first, began, left = 0, self.run.elapsed(), self.run.remaining()
-        while first < len(temperatures) and not self.run.stop_reason():
-            part = slice(first, first + TUNABLES.trials_per_call)
-            draws = self.run.rng.random((len(temperatures[part]), local_search.DRAWS))
+        while first < trials and not self.run.stop_reason():
+            part = np.arange(first, min(first + TUNABLES.trials_per_call, trials))
+            passed = part / max(trials - 1, 1)
+            draws = self.run.rng.random((len(part), local_search.DRAWS))
             cost, worse = local_search.anneal(
-                *self.state.packed, temperatures[part], penalties[part], draws
+                *self.state.packed, between(temperatures, passed), between(penalties, passed), draws
             )
             self._keep((worse, cost), self.state.best)
-            passed = (self.run.elapsed() - began) / left
-            first = max(first + TUNABLES.trials_per_call, int(passed * len(temperatures)))
+            spent = (self.run.elapsed() - began) / left
+            first = max(first + TUNABLES.trials_per_call, int(spent * trials))
 
     def cool(
         self, temperatures: tuple[float, float], penalties: tuple[float, float], trials: int
     ) -> None:
         """Make trials from the first temperature and penalty to the last; climb from the best."""
-        self.anneal(self.temperatures(temperatures, trials), self.penalties(penalties, trials))
+        self.anneal(self.temperatures(temperatures), self.penalties(penalties), trials)
         move_to(self.state, self.homes)
         hill_climb(self.data, self.state, self.run, None)
         self._keep(rank_of(self.state), self.state.home)

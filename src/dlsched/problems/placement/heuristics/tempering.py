@@ -9,7 +9,12 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.heuristics import claim_of, initial_state, rank_of
-from dlsched.problems.placement.heuristics.annealing import Search, anneal, schedules
+from dlsched.problems.placement.heuristics.annealing import (
+    Search,
+    anneal,
+    between,
+    schedules,
+)
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
@@ -127,8 +132,9 @@ class Replicas:
         self.search = search
         self.homes: IntRows = np.tile(search.state.home, (number, 1))
         self.ranks = np.tile(rank_of(search.state), (number, 1))
-        self.temperatures = search.temperatures(TUNABLES.temperatures, number)
-        self.penalties = search.penalties(TUNABLES.penalties, number)
+        passed = np.linspace(0.0, 1.0, number)
+        self.temperatures = between(search.temperatures(TUNABLES.temperatures), passed)
+        self.penalties = between(search.penalties(TUNABLES.penalties), passed)
 
     def run(self, trials: int) -> None:
         """Make sweeps of trials and exchanges until all are made or the run must stop.
@@ -161,9 +167,8 @@ class Replicas:
         """Make some trials with a replica at its temperature."""
         state = self.search.state
         state.home[:] = self.homes[i]
-        self.search.anneal(
-            np.full(trials, self.temperatures[i]), np.full(trials, self.penalties[i])
-        )
+        temperature, penalty = float(self.temperatures[i]), float(self.penalties[i])
+        self.search.anneal((temperature, temperature), (penalty, penalty), trials)
         self.homes[i] = state.home
         self.ranks[i] = rank_of(state)
 

@@ -55,6 +55,22 @@ class Shares:
             {t: size[t] * len(group.jobs) / total for t in group.tables} for group in self.groups
         ]
 
+    def reads_beyond(self, part: Fraction) -> list[tuple[int, int]]:
+        """Return groups that may run without all their tables, and each table that one reads.
+
+        The lightest reads, a part of all bytes together at most, are left out.
+        """
+        voting = [(g, t) for g, row in enumerate(self.read) for t in row]
+        voting = [(g, t) for g, t in voting if not self.groups[g].together]
+        order = sorted(voting, key=lambda read: self.read[read[0]][read[1]]) if part else []
+        light: set[tuple[int, int]] = set()
+        for g, t in order:
+            part -= self.read[g][t]
+            if part < 0:
+                break
+            light.add((g, t))
+        return [read for read in voting if read not in light]
+
     @cached_property
     def demand(self) -> dict[tuple[int, int], dict[int, Fraction]]:
         """By type and priority, and group: the share in their GPU hours."""

@@ -38,12 +38,16 @@ class Whole(NamedTuple):
 
 
 def traffic_cost(m: Any, shares: Shares) -> Any:
-    """Return (1): all bytes read, less those read from the region of the job."""
+    """Return (1): all bytes read, less those read from the region of the job.
+
+    Light reads, which have no variables, cost nothing.
+    """
     import pyomo.core as pyo
 
     weight = Fraction(shares.instance.weights.traffic)
-    terms: list[Any] = [below(weight)] if shares.instance.jobs else []
-    for share, local in reads(m, shares):
+    counted = list(reads(m, shares))
+    terms: list[Any] = [below(weight * sum(share for share, _ in counted))]
+    for share, local in counted:
         part = above(weight * share)
         terms += [-part * variable for variable in local]
     return pyo.quicksum(terms)
@@ -51,12 +55,14 @@ def traffic_cost(m: Any, shares: Shares) -> Any:
 
 def reads(m: Any, shares: Shares) -> Iterator[tuple[Fraction, list[Any]]]:
     """Yield shares of all bytes, with the variables of which one is 1 if they are read locally."""
+    counted = set(m.READS)
     for g, row in enumerate(shares.read):
         if shares.groups[g].together:
             yield sum(row.values(), Fraction(0)), [m.y[g, r] for r in shares.regions]
         else:
             for t, share in row.items():
-                yield share, [m.near[g, shares.tables[t], r] for r in shares.regions]
+                if (g, shares.tables[t]) in counted:
+                    yield share, [m.near[g, shares.tables[t], r] for r in shares.regions]
 
 
 def gpu_cost(

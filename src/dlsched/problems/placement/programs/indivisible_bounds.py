@@ -20,7 +20,6 @@ from dlsched.problems.placement.programs.cost_rows import Whole, WholeJobs
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,
-    unplaced,
     weights_of,
     whole_cells_of,
 )
@@ -60,38 +59,53 @@ def table_squares(instance: Instance) -> float:
     return rounded_down(value, len(shares), len(target))
 
 
-def gpu_bound(shares: Shares, run: Run | None = None) -> Fraction:
+Known = dict[bytes, float]
+"""Bounds of cells that were searched before; see `cell_bound`."""
+
+
+def gpu_bound(shares: Shares, run: Run | None = None, known: Known | None = None) -> Fraction:
     """Return a lower bound on the GPU part of the cost with its jobs' traffic, weights included.
 
-    A cell counts 0 if its turn comes after the end of the run.
+    Searches after the end of the run have few nodes.
     """
     weights = weights_of(shares)
     total = Fraction(0)
     for key, cell in cells_of(shares).items():
-        if run is None or not run.stop_reason():
-            total += weights[key] * Fraction(cell_bound(cell))
+        total += weights[key] * Fraction(cell_bound(cell, run, known))
     return total * GPU_SUM
 
 
-def whole(shares: Shares, run: Run | None = None) -> Whole:
-    """Return what indivisible tables and jobs leave at least, of cells before the run's end."""
+def whole(shares: Shares, run: Run | None = None, known: Known | None = None) -> Whole:
+    """Return what indivisible tables and jobs leave at least."""
     rows = {}
     for key, (cell, items) in whole_cells_of(shares).items():
-        if run is None or not run.stop_reason():
-            penalty = {
-                item.group: item.penalty
-                for item in items
-                if item.penalty and not shares.groups[item.group].must_run
-            }
-            rows[key] = WholeJobs(cell_bound(cell), penalty)
+        penalty = {
+            item.group: item.penalty
+            for item in items
+            if item.penalty and not shares.groups[item.group].must_run
+        }
+        rows[key] = WholeJobs(cell_bound(cell, run, known), penalty)
     return Whole(table_squares(shares.instance), rows)
 
 
-def cell_bound(cell: Cell) -> float:
-    """Return a lower bound on the cost of a cell in units of its weight, which is not negative."""
-    nodes = max(TUNABLES.job_nodes, TUNABLES.job_steps // (len(cell.share) * len(cell.target)))
-    least: float = least_cost(cell, unplaced(cell), nodes)
-    return max(0.0, least)
+def cell_bound(cell: Cell, run: Run | None = None, known: Known | None = None) -> float:
+    """Return a lower bound on the cost of a cell in units of its weight, which is not negative.
+
+    Parameters
+    ----------
+    known
+        What was found before, which is added to: cells are mostly the same whether groups have all
+        of their bytes in each cell or a part of them.
+    """
+    if run is not None and run.stop_reason():
+        return max(0.0, least_cost(cell, TUNABLES.hurried_nodes))
+    known = {} if known is None else known
+    name = b"".join(part.tobytes() for part in (cell.groups, cell.share, cell.penalty, cell.target))
+    if name not in known:
+        nodes = TUNABLES.job_steps // (len(cell.share) * len(cell.target))
+        least = least_cost(cell, max(TUNABLES.job_nodes, nodes))
+        known[name] = max(0.0, least)
+    return known[name]
 
 
 def rounded_down(squares: float, items: int, regions: int) -> float:

@@ -53,15 +53,10 @@ class Links:
         The groups and tables of the latter.
     """
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: Shares, reads: list[tuple[int, int]]) -> None:
         self.tables = len(shares.tables)
         self.joint = self.tables + len(shares.groups)
-        self.reads = [
-            (g, t)
-            for g, group in enumerate(shares.groups)
-            if not group.together
-            for t in group.tables
-        ]
+        self.reads = reads
         steps = [
             (t, self.tables + g)
             for g, group in enumerate(shares.groups)

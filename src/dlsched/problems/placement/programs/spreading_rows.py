@@ -133,11 +133,13 @@ class SpreadingRows:
     """
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
-        self.links = Links(shares)
-        huge = int(form.A.nnz > TUNABLES.huge)
-        self.share = TUNABLES.pairs[huge]
         column = columns_by_name(form)
         homes, runs, near = column["x"], column["y"], column["near"]
+        position = {name: t for t, name in enumerate(shares.tables)}
+        reads = dict.fromkeys((g, position[name]) for g, name, _ in near)
+        self.links = Links(shares, list(reads))
+        huge = int(form.A.nnz > TUNABLES.huge)
+        self.share = TUNABLES.pairs[huge]
         groups = range(len(shares.groups))
         self.columns = np.array(
             [
@@ -307,6 +309,19 @@ def _with_columns(form: StandardForm, more: int) -> StandardForm:
         upper=np.append(form.upper, np.ones(more)),
         integer=np.append(form.integer, np.zeros(more, dtype=bool)),
         costs=tuple(np.append(costs, np.zeros(more)) for costs in form.costs),
+    )
+
+
+def with_part(form: StandardForm, kept: NDArray[np.bool_]) -> StandardForm:
+    """Return a form with some of its rows."""
+    from scipy import sparse
+
+    return replace(
+        form,
+        A=sparse.csc_array(form.A.tocsr()[np.flatnonzero(kept)]),
+        row_lower=form.row_lower[kept],
+        row_upper=form.row_upper[kept],
+        constraints=[name for name, keep in zip(form.constraints, kept, strict=True) if keep],
     )
 
 

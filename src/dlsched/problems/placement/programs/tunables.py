@@ -16,8 +16,9 @@ class Tunables:
 
     Attributes
     ----------
-    few_trials
-        Of annealing for each of few tables, where a proof follows soon.
+    few_schedules, few_trials
+        Of annealing where a proof follows soon: schedules, and trials in each for each table. With
+        one schedule the optimum is missed more often, and a second integer program is solved.
     most_excluded
         Placements that are excluded one by one before the search ends with the gap that is left.
     proved_tables
@@ -28,8 +29,9 @@ class Tunables:
         Pyomo's time to turn a model into arrays, at least, as a share of the time to build it.
     table_nodes
         Of the branch and bound over tables.
-    job_steps, job_nodes
-        Of each search over jobs: the nodes times jobs times regions, and the nodes at least.
+    job_steps, job_nodes, hurried_nodes
+        Of each search over jobs: the nodes times jobs times regions, the nodes at least, and those
+        after the end of a limit, which take some milliseconds.
     first_tangents, first_steps
         Where the first tangents touch, as fractions of the range below and above 0; loads of the
         first steps of the sigmoid, in mean supplies above the supply.
@@ -56,8 +58,8 @@ class Tunables:
     idle_rounds, small_dual
         A spreading row is left out after `idle_rounds` rounds in which its dual is below
         `small_dual`, a part of the objective; rows have coefficients of up to a thousand.
-    light_groups
-        Part of all bytes read that light groups read at most together.
+    light_reads
+        Part of all bytes read that is left out of relaxations with many tables.
     least_reach
         Who runs in a region to a lesser part is no beginning of a path.
     most_distances
@@ -76,13 +78,15 @@ class Tunables:
         size of what makes the first ones differ.
     """
 
-    few_trials: int = 100
+    few_schedules: int = 4
+    few_trials: int = 1_000
     most_excluded: int = 100
     proved_tables: int = 40
     compiling: float = 0.5
     table_nodes: int = 20_000
     job_steps: int = 3_000_000
     job_nodes: int = 200
+    hurried_nodes: int = 30
     first_tangents: tuple[float, ...] = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
     first_steps: tuple[float, ...] = (0.05, 0.15, 0.3, 0.6)
     most_gaps: int = 16
@@ -93,15 +97,15 @@ class Tunables:
     spreading_rounds: int = 40
     least_increase: float = 1e-3
     look_back: int = 3
-    spreading_part: float = 0.5
+    spreading_part: float = 0.9
     rounds_part: float = 0.6
     rough: float = 1e-1
     accuracies: tuple[float, ...] = (1e-1, 3e-2)
-    last_accuracy: float = 1e-4
+    last_accuracy: float = 1e-3
     few_rows: float = 0.03
     idle_rounds: int = 4
     small_dual: float = 3e-5
-    light_groups: Fraction = Fraction(1, 500)
+    light_reads: Fraction = Fraction(1, 1000)
     least_reach: float = 1e-4
     most_distances: int = 20_000_000
     violation: float = 1e-3
