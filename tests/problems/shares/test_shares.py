@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from all_pairs import AllPairs, optimum
 import dlsched
 from dlsched import InstanceError
 from dlsched.problems.shares import Instance, from_rates, read_rates
-from dlsched.testing import oracles
+from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 HEAD = {"dlsched": 1, "problem": "shares"}
 INSTANCE: dict[str, Any] = HEAD | {
@@ -199,6 +201,22 @@ def filled(instance: Instance) -> list[float]:
         found = {j: level * (1 - 1e-9) for j in free if largest({j}) < level * (1 + 1e-6)}
         levels |= found
     return sorted(levels.values())
+
+
+BOUNDED = [*product(["milp", "lp"], OBJECTIVES), *product(["water_filling"], OBJECTIVES[:2])]
+
+
+@pytest.mark.parametrize(("method", "objective"), BOUNDED)
+def test_never_without_a_bound(method: str, objective: str) -> None:
+    """Where a limit strikes before a program is solved, the bound is that of the GPUs together."""
+
+    @drawn(30, strategies.shares(objective=objective))
+    def holds(instance: Instance) -> None:
+        (bound,) = dlsched.solve(instance, method, time_limit=1e-9).certified
+        (best,) = oracles.shares(instance)
+        assert bound is not None and bound.value >= best * (1 - Fraction(1, 10**14))
+
+    holds()
 
 
 @pytest.mark.parametrize("seed", range(4))

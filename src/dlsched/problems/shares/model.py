@@ -48,12 +48,14 @@ def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = Fa
     kinds = kinds_of(instance)
     present = Counter(job.model for job in instance.jobs)
     alone = [(c, k) for c, kind in kinds.items() for k in kind.rates]
+    of_model = defaultdict[str, list[str]](list)
+    for c, kind in kinds.items():
+        of_model[kind.example.model].append(c)
     sides = [
         (c, other, k)
         for (model, other, k) in instance.beside
         if present[other] > (model == other)
-        for c, kind in kinds.items()
-        if kind.example.model == model
+        for c in of_model[model]
     ]
     m = pyo.ConcreteModel(instance.name)
     m.KINDS = pyo.Set(initialize=list(kinds))

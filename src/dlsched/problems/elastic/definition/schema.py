@@ -68,32 +68,20 @@ class Job(Document):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.max_workers < self.min_workers:
-            raise Flaw(
-                ("max_workers",),
-                f"{self.max_workers} is below min_workers {self.min_workers}",
-                "write a number that is not smaller",
-            )
+            problem = f"{self.max_workers} is below min_workers {self.min_workers}"
+            raise Flaw(("max_workers",), problem, "write a number that is not smaller")
         if (self.min_running_time is None) == (self.running_times is None):
-            raise Flaw(
-                (),
-                "needs one of min_running_time and running_times",
-                "give the time with max_workers, or a list from min to max workers, not both",
-            )
+            remedy = "give the time with max_workers, or a list from min to max workers, not both"
+            raise Flaw((), "needs one of min_running_time and running_times", remedy)
         choices = self.max_workers - self.min_workers + 1
         if self.running_times is not None and len(self.running_times) != choices:
-            raise Flaw(
-                ("running_times",),
-                f"has {len(self.running_times)} entries",
-                f"give {choices}, one for each number of workers from min to max",
-            )
+            remedy = f"give {choices}, one for each number of workers from min to max"
+            raise Flaw(("running_times",), f"has {len(self.running_times)} entries", remedy)
         if self.base_pool is not None and not self.running:
             raise Flaw(("base_pool",), "is for running jobs only", "remove it, or set running")
         if self.base_pool == "loan" and not (self.fungible or self.heterogeneous):
-            raise Flaw(
-                ("base_pool",),
-                "is a pool that the job cannot use",
-                "set fungible or heterogeneous, or write training",
-            )
+            remedy = "set fungible or heterogeneous, or write training"
+            raise Flaw(("base_pool",), "is a pool that the job cannot use", remedy)
         return self
 
     def running_time(self, workers: int) -> Number:
@@ -105,6 +93,8 @@ class Job(Document):
 
     def reduction(self, workers: int) -> Number:
         """Return the seconds saved against running with ``min_workers``."""
+        if workers == self.min_workers:  # most jobs of a large instance: fractions take long
+            return 0
         return self.running_time(self.min_workers) - self.running_time(workers)
 
     def gpus(self, workers: int) -> int:

@@ -7,13 +7,13 @@ same GPUs, on a type.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 from dlsched.problems.shares.definition.check import LEVELS, alone, combine, value
 from dlsched.problems.shares.definition.schema import Instance, Job
 from dlsched.results.objective import ByLevel, Objective
-from dlsched.schema import Id, Number
+from dlsched.schema import Id
 
 _MOST = 60
 """Newton's method doubles the digits in each step; near the optimum it needs a few."""
@@ -43,23 +43,17 @@ class _Column(NamedTuple):
 
 
 def _columns(instance: Instance) -> list[_Column]:
-    def column(kind: Id, rates: dict[Job, Number]) -> _Column:
-        gpus = instance.by_id[next(iter(rates)).model].gpus
-        return _Column(kind, gpus, {job.id: Fraction(rate) for job, rate in rates.items()})
-
-    together = [
-        column(kind, {a: beside[a.model, b.model, kind], b: beside[b.model, a.model, kind]})
-        for beside in [instance.beside]
-        for a, b in combinations(instance.jobs, 2)
-        for kind in instance.gpus
-        if (a.model, b.model, kind) in beside
-    ]
-    alone_on = [
-        column(kind, {job: rate})
+    columns = [
+        _Column(kind, instance.by_id[job.model].gpus, {job.id: Fraction(rate)})
         for job in instance.jobs
         for kind, rate in instance.usable[job.model].items()
     ]
-    return [*alone_on, *together]
+    for (a, b), kind in product(combinations(instance.jobs, 2), instance.gpus):
+        pair = {a.id: (a.model, b.model, kind), b.id: (b.model, a.model, kind)}
+        rates = {name: Fraction(instance.beside.get(key, 0)) for name, key in pair.items()}
+        if all(rates.values()):
+            columns.append(_Column(kind, instance.by_id[a.model].gpus, rates))
+    return columns
 
 
 def _value(instance: Instance, columns: list[_Column], times: list[Fraction]) -> Fraction:

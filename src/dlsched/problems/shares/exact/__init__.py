@@ -9,6 +9,7 @@ from dlsched.problems.shares import model
 from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.heuristics import isolated
+from dlsched.problems.shares.structures.kinds import pooled
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, at_bound
 from dlsched.results.result import Claim, Status, Termination
@@ -31,11 +32,12 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because equal jobs may have equal shares, by symmetry. A finish time's value is concave in
     the throughput; tangents at the best value so far give a bound, and a better solution, until the
-    two agree. The bound is certified from the duals.
+    two agree. The bound is certified from the duals; before there are any it is that of the GPUs
+    of all types together.
     """
     known: Any = run.start or run.known or isolated(instance)
     best = value_of(instance, known)
-    bound: Fraction | None = None
+    bound = pooled(instance, best)
     for number in range(_MOST if instance.objective == "finish_time" else 1):
         if run.stop_reason() is not None:
             break
@@ -44,7 +46,7 @@ def milp(instance: Instance, run: Run) -> Claim:
         solved = optimize(built, run)
         if solved is None:
             break
-        bound = solved.bound if bound is None else min(bound, solved.bound)
+        bound = min(bound, solved.bound)
         solution = model.read(instance, built)
         worth = value_of(instance, solution)
         if worth > best:
@@ -57,12 +59,20 @@ def milp(instance: Instance, run: Run) -> Claim:
 
 @method("shares", kind="bound", preload=SOLVER_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
-    """The linear program's bound, from its duals; of finish times at the value of `isolated`."""
-    solved = optimize(model.build(instance, value_of(instance, isolated(instance))), run)
-    if solved is None:
-        return Claim(status=Status.NO_SOLUTION)
-    bounds = [[Bound(solved.bound, "certified", "lp")]]
-    return Claim(status=Status.NO_SOLUTION, termination=Termination.BOUND_ONLY, bounds=bounds)
+    """The linear program's bound, from its duals; of finish times at the value of `isolated`.
+
+    Where a limit stops it, the bound is that of the GPUs of all types together.
+    """
+    at = value_of(instance, isolated(instance))
+    bound = pooled(instance, at)
+    solved = None if run.stop_reason() else optimize(model.build(instance, at), run)
+    if solved is not None:
+        bound = min(bound, solved.bound)
+    return Claim(
+        status=Status.NO_SOLUTION,
+        termination=run.stop_reason() or Termination.BOUND_ONLY,
+        bounds=[[Bound(bound, "certified", "lp")]],
+    )
 
 
 def refined(instance: Instance) -> Any:
@@ -91,9 +101,9 @@ def optimize(built: Any, run: Run) -> Solved | None:
     return None if bound is None else Solved(form, outcome.duals, Fraction(bound))
 
 
-def claim_of(instance: Instance, run: Run, known: Solution, bound: Fraction | None) -> Claim:
+def claim_of(instance: Instance, run: Run, known: Solution, bound: Fraction) -> Claim:
     """Return what a solution and a bound on its value are worth."""
-    bounds = [[Bound(bound, "certified", "lp")] if bound is not None else []]
-    if bound is not None and at_bound(value_of(instance, known), bounds[0][0]):
-        return Claim(known, status=Status.OPTIMAL, bounds=bounds)
-    return Claim(known, status=Status.FEASIBLE, bounds=bounds, termination=run.stop_reason())
+    stated = Bound(bound, "certified", "lp")
+    if at_bound(value_of(instance, known), stated):
+        return Claim(known, status=Status.OPTIMAL, bounds=[[stated]])
+    return Claim(known, Status.FEASIBLE, bounds=[[stated]], termination=run.stop_reason())

@@ -13,6 +13,7 @@ from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance
 from dlsched.problems.shares.exact import Solved, claim_of, optimize
 from dlsched.problems.shares.heuristics import isolated
+from dlsched.problems.shares.structures.kinds import pooled
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
@@ -37,24 +38,21 @@ def water_filling(instance: Instance, run: Run) -> Claim:
     if instance.objective not in ("max_min", "makespan"):
         raise OptionError(f"water filling is not for the objective {instance.objective}; use milp")
     built = model.build(instance)
-    bound: Fraction | None = None
+    bound = pooled(instance, Fraction(0))
     solution = isolated(instance)
-    while bound is None or len(built.HELD) < len(built.least):
-        solved = optimize(built, run)
-        if solved is None:
-            break
-        bound = solved.bound if bound is None else bound
+    while (solved := optimize(built, run)) is not None:
+        bound = bound if built.HELD else min(bound, solved.bound)
         prices = _prices(built, solved)
         level = Fraction(built.UNIT) * Fraction(built.level.value) * _KEPT
         solution = model.read(instance, built)
         reached = [c for c, price in prices.items() if price > _POSITIVE * sum(prices.values())]
-        if not reached:
-            break
         for c in reached:
             built.HELD[c] = level
             row = built.least[c]
             row.set_value(row.body - built.level + float(level / Fraction(built.UNIT)) <= 0)
         built.level.setub(_MOST)
+        if not reached or len(built.HELD) == len(built.least):
+            break
     start: Any = run.start or run.known or solution
     if value_of(instance, start) > value_of(instance, solution) * (1 + 2 * (1 - _KEPT)):
         solution = start  # the program was not solved

@@ -41,10 +41,10 @@ def generate(
         Whether jobs of 1 GPU may share it, each at .4 to 1 of its rate alone.
     """
     best = rng.uniform(1, 40, models)
-    shares = {kind: rng.uniform(low, high, models) for kind, (low, high) in _SPEEDS.items()}
+    speeds = {kind: best * rng.uniform(low, high, models) for kind, (low, high) in _SPEEDS.items()}
     rows = [
         {"id": f"m{i} x{scale}", "gpus": scale}
-        | {"rates": {k: _rounded(best[i] * part[i] * scale**0.9) for k, part in shares.items()}}
+        | {"rates": {k: round(float(s[i] * scale**0.9), _DIGITS) for k, s in speeds.items()}}
         for i in range(models)
         for scale in _SCALES
     ]
@@ -52,7 +52,7 @@ def generate(
     pairs = [
         {"models": (a["id"], b["id"]), "type": kind, "rates": _beside(rng, a, b, kind)}
         for a, b in combinations_with_replacement(alone, 2)
-        for kind in shares
+        for kind in speeds
     ]
     scales = rng.choice(list(_SCALES), jobs, p=list(_SCALES.values()))
     chosen = rng.integers(models, size=jobs)
@@ -66,21 +66,16 @@ def generate(
         if scale <= gpus
     ]
     plain: dict[str, Any] = {"name": "unnamed", "objective": objective, "models": rows}
-    return Instance(**plain, gpus=dict.fromkeys(shares, gpus), pairs=pairs, jobs=listed)
-
-
-def _rounded(rate: float) -> float:
-    return round(float(rate), _DIGITS)
+    return Instance(**plain, gpus=dict.fromkeys(speeds, gpus), pairs=pairs, jobs=listed)
 
 
 def _beside(
     rng: np.random.Generator, a: dict[str, Any], b: dict[str, Any], kind: str
 ) -> tuple[float, float]:
     """Return the rates of two jobs on the same GPUs; equal ones of one model."""
-    parts = rng.uniform(0.4, 1, 2)
-    ours, theirs = (
-        _rounded(row["rates"][kind] * part) for row, part in zip((a, b), parts, strict=True)
-    )
+    parts = rng.uniform(0.4, 1, 2).tolist()
+    rates = (row["rates"][kind] * part for row, part in zip((a, b), parts, strict=True))
+    ours, theirs = (round(rate, _DIGITS) for rate in rates)
     return (ours, ours) if a is b else (ours, theirs)
 
 

@@ -69,10 +69,8 @@ def from_rates(
             problem = f"there are no rates of {like[0]!r} on {like[1]} GPUs"
             raise InstanceError("jobs", f"[{name!r}]", problem, "add them, or leave the job out")
     ids = {like: f"{like[0]} x{like[1]}" for like in dict.fromkeys(likes.values())}
-    models = [
-        {"id": label, "gpus": like[1], "rates": _on(rates.alone[like], gpus)}
-        for like, label in ids.items()
-    ]
+    on = {like: {k: r for k, r in rates.alone[like].items() if k in gpus} for like in ids}
+    models = [{"id": label, "gpus": like[1], "rates": on[like]} for like, label in ids.items()]
     pairs = [
         {"models": (ids[a, scale], ids[b, scale]), "type": kind, "rates": both}
         for (a, b, scale, kind), both in (rates.beside.items() if sharing else ())
@@ -86,10 +84,6 @@ def from_rates(
     ]
     plain = {"name": "unnamed", "gpus": dict(gpus), "models": models, "pairs": pairs, "jobs": rows}
     return Instance(**plain | fields)
-
-
-def _on(rates: Mapping[str, Number], gpus: Mapping[str, int]) -> dict[str, Number]:
-    return {kind: rate for kind, rate in rates.items() if kind in gpus}
 
 
 def read_rates(path: str | Path) -> Rates:

@@ -6,6 +6,7 @@ over the total times of kinds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,23 +53,13 @@ def kinds_of(instance: Instance) -> dict[Id, Kind]:
 
 
 class Part(NamedTuple):
-    """A kind of jobs on a type of GPU, alone or beside a model.
-
-    Attributes
-    ----------
-    halves
-        Twice the GPUs that a job holds; beside another one it holds half of them.
-    rate
-        Iterations per second of a job.
-    time
-        The time of all jobs, or the variable of it.
-    """
+    """A kind of jobs on a type of GPU, alone or beside a model."""
 
     kind: Kind
     type: Id
-    halves: int
+    halves: int  # twice the GPUs that a job holds: beside another one it holds half of them
     rate: Fraction
-    time: Any
+    time: Any  # of all its jobs, or the variable of it
 
 
 def parts(
@@ -103,17 +94,43 @@ def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction
     return at - slope * speed, slope
 
 
+def pooled(instance: Instance, at: Fraction) -> Fraction:
+    """Return a value that no solution exceeds, by the GPUs of all types together.
+
+    A job at its best of e iterations a second on each GPU holds at least speed / e GPUs, two beside
+    each other half of theirs. With `line`, value <= c + a speed, all values are at least v only if
+    the sum over jobs of (v - c) / (a e) is at most the number of GPUs; so it is with less than
+    1 / (a e) or more than c, as doubles are here, of which sums are fast.
+    """
+    best = _best_rates(instance, beside=2)
+    gpus = Fraction(sum(instance.gpus.values()))
+    weights = Fraction(0)
+    for job in instance.jobs if instance.objective != "total" else ():
+        constant, slope = line(instance, job, at)
+        if slope:
+            weight = instance.by_id[job.model].gpus / (slope * best[job.model])
+            less = Fraction(math.nextafter(float(weight), 0.0))
+            gpus += less * Fraction(math.nextafter(float(constant), math.inf))
+            weights += less
+    return min(ceiling(instance), gpus / weights) if weights else ceiling(instance)
+
+
 def ceiling(instance: Instance) -> Fraction:
     """Return a value that no solution exceeds: each job at its best, alone or beside another."""
-    best = {
-        model: max(map(Fraction, rates.values()), default=Fraction(0))
-        for model, rates in instance.usable.items()
-    }
-    present = {job.model for job in instance.jobs}
-    for (model, other, _), rate in instance.beside.items():
-        if other in present:
-            best[model] = max(best[model], Fraction(rate))
+    best = _best_rates(instance)
     values = [value(instance, job, best[job.model]) for job in instance.jobs]
     if instance.objective == "total":
         return sum(values, Fraction(0))
     return min(values, default=Fraction(0))
+
+
+def _best_rates(instance: Instance, beside: int = 1) -> dict[Id, Fraction]:
+    """Return by model the largest of its rates, those beside a model of a job times a number."""
+    best = {
+        m: max(map(Fraction, r.values()), default=Fraction(0)) for m, r in instance.usable.items()
+    }
+    present = {job.model for job in instance.jobs}
+    for (model, other, _), rate in instance.beside.items():
+        if other in present:
+            best[model] = max(best[model], beside * Fraction(rate))
+    return best
