@@ -195,7 +195,7 @@ def _peers(colours: Mapping[str, Any]) -> Any:
     from matplotlib import pyplot as plt
 
     means: dict[str, dict[str, float]] = {}
-    for problem, found in _tables("peers").items():
+    for problem, found in (item for item in _tables("peers").items() if item[0] != "Regimes"):
         for peer in list(found[0][0])[2:]:
             cells = [number(row.get(peer, "")) for row in found[0]]
             multiples = [cell for cell in cells if cell is not None]

@@ -1,10 +1,13 @@
-"""The peers' table, from a sweep of suites/peers.toml.
+"""The peers' tables, from sweeps of suites/peers.toml (sizes) and suites/peers_regimes.toml.
 
     dlsched bench benchmarks/suites/peers.toml -o results/peers
     python -m benchmarks.peers.table results/peers
 
-Writes benchmarks/figures/peers.md: per problem and size each peer's time over ours, geometric
-means over the seeds, or how it ended.
+    timeout -s INT 600 dlsched bench benchmarks/suites/peers_regimes.toml -o results/regimes
+    python -m benchmarks.peers.table results/regimes
+
+The first two write the part of benchmarks/figures/peers.md with sizes, the others that with
+regimes, whatever runs are stored so far; with `--resume` the sweep goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +36,8 @@ NAMES = {
 HEAD = """# Peers: figures
 
 Made by `dlsched bench benchmarks/suites/peers.toml -o results/peers` and `python -m
-benchmarks.peers.table results/peers`; a time limit of 10 s, killed after 30 s, one thread.
+benchmarks.peers.table results/peers`; a time limit of 10 s, killed after 30 s, one thread. Of the
+[regimes](#regimes) at the end the suite is `peers_regimes.toml`.
 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
 instances of two seeds. In reclaiming, placement and workers each method but CP-SAT runs three times
@@ -45,34 +49,79 @@ optimal, where the cost of its solution is more than a millionth from its own bo
 counts in whole numbers. *Refused*: a peer that cannot take the instance.
 Times include building the model and checking the solution.
 """
+REGIMES = """
+## Regimes
+
+Small instances of ten seeds, limit 5 s: loose and tight, few and many equal, wide ranges, multi,
+scattered. Cells as above; the last column counts the seeds on which a peer proved the optimum in
+less time than ours did, and names the peers. The parameters are those of today's generators.
+
+"""
 
 
-def lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
+Cases = dict[tuple[str, str], dict[str, list[EvaluatedRun]]]
+"""The runs by problem and parameters, then by method."""
+
+
+def cases_of(runs: Sequence[EvaluatedRun]) -> Cases:
+    """Return the runs of each case."""
+    cases: Cases = {}
+    for run in runs:
+        problem = run.row["problem"]
+        case = run.row["instance"].removeprefix(f"{problem}-").rpartition("-")[0].replace("-", ", ")
+        cases.setdefault((problem, case), defaultdict(list))[run.label].append(run)
+    return cases
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cells(by_label: Mapping[str, list[EvaluatedRun]], labels: Sequence[str]) -> list[str]:
+    ours = _seconds(by_label["exact"])
+    return [_cell(by_label.get(label, []), ours, label == "exact") for label in labels]
+
+
+def size_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
     """Yield a table for each problem."""
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
-        own = [run for run in runs if run.row["problem"] == problem]
-        labels = [name for name in NAMES if any(run.label == name for run in own)]
+        cases = {case: by for (p, case), by in cases_of(runs).items() if p == problem}
+        labels = [name for name in NAMES if any(name in by for by in cases.values())]
+        heads = ["instance", *map(NAMES.__getitem__, labels)]
         yield f"\n## {problem}\n"
-        yield "| instance | " + " | ".join(NAMES[name] for name in labels) + " |"
-        yield "|---" * (len(labels) + 1) + "|"
-        cases: dict[str, dict[str, list[EvaluatedRun]]] = defaultdict(lambda: defaultdict(list))
-        for run in own:
-            case = run.row["instance"].removeprefix(f"{problem}-").rpartition("-")[0]
-            cases[case][run.label].append(run)
-        for case, by_label in cases.items():
-            ours = _seconds(by_label["exact"])
-            cells = [_cell(by_label[label], ours, label == "exact") for label in labels]
-            yield _row(case, cells)
-        left = {case: [_gap_left(by[label]) for label in labels] for case, by in cases.items()}
-        if any(any(gaps) for gaps in left.values()):
+        yield from _table(heads, ([case, *_cells(by, labels)] for case, by in cases.items()))
+        left = [[case, *(_gap_left(by[label]) for label in labels)] for case, by in cases.items()]
+        if rows := [row for row in left if any(row[1:])]:
             yield "\nGaps left at the limit:\n"
-            yield "| instance | " + " | ".join(NAMES[name] for name in labels) + " |"
-            yield "|---" * (len(labels) + 1) + "|"
-            yield from (_row(case, gaps) for case, gaps in left.items() if any(gaps))
+            yield from _table(heads, rows)
 
 
-def _row(case: str, cells: Sequence[str]) -> str:
-    return f"| {case.replace('-', ', ')} | " + " | ".join(cells) + " |"
+def regime_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
+    """Yield the table of regimes, a row for each."""
+    cases = cases_of(runs)
+    labels = [name for name in NAMES if any(name in by for by in cases.values())]
+    heads = ["problem", "instance", *map(NAMES.__getitem__, labels), "times a peer was faster"]
+    rows = ([*case, *_cells(by, labels), _faster(by)] for case, by in cases.items())
+    yield from _table(heads, rows)
+
+
+def _faster(by_label: Mapping[str, list[EvaluatedRun]]) -> str:
+    """Return on how many instances a peer proved the optimum in less time than ours."""
+    proved = {
+        label: {run.row["instance"]: run.row["seconds"] for run in runs if _ending(run) is None}
+        for label, runs in by_label.items()
+    }
+    ours = proved.pop("exact")
+    faster = {
+        NAMES[label]: [i for i, seconds in found.items() if seconds < ours.get(i, np.inf)]
+        for label, found in proved.items()
+    }
+    of = len({run.row["instance"] for run in by_label["exact"]})
+    names = [f"{name} {len(which)}" for name, which in faster.items() if which]
+    total = len({i for which in faster.values() for i in which})
+    return f"{total} of {of}" + (f" ({', '.join(names)})" if names else "")
 
 
 def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
@@ -117,15 +166,19 @@ def _seconds(runs: Sequence[EvaluatedRun]) -> float:
 
 
 def main(folder: str) -> None:
-    """Read a sweep and write the table."""
+    """Read a sweep, and write its part of the page."""
     with Store(folder) as store:
         rows = store.rows()
     runs = statistics.evaluate_rows(rows)
     versions = json.loads(rows[0]["versions"])
     said = ", ".join(f"{name} {version}" for name, version in versions.items())
-    text = HEAD + "\n".join(lines(runs)) + f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
-    FILE.write_text(text, encoding="utf-8")
-    print(text)
+    machine = f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
+    sizes, title, regimes = FILE.read_text(encoding="utf-8").partition("\n## Regimes\n")
+    if len({run.row["instance"].rpartition("-")[2] for run in runs}) > 2:  # ten seeds, not two
+        title, regimes = REGIMES, "\n".join(regime_lines(runs)) + machine
+    else:
+        sizes = HEAD + "\n".join(size_lines(runs)) + machine
+    FILE.write_text(sizes + title + regimes, encoding="utf-8")
 
 
 if __name__ == "__main__":

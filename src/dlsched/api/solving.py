@@ -196,7 +196,7 @@ def _started(
     add_bounds([[b for b in level if b.kind == "certified"] for level in bounds], run)
     with division.search(heuristics_follow=bool(stages.after)):
         claim = registry.call(chosen, instance, run, options)
-    claim = no_worse(claim, known, owner, chosen, instance)
+    claim = no_worse(claim, known, owner, chosen, instance, run)
     decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
     if decided or claim.termination is Termination.LEVELS_DONE:
         return claim
@@ -212,7 +212,7 @@ def _started(
     if bounds:
         claim = read_claim(claim, chosen.name)
         claim = replace(claim, bounds=joined(owner.levels, claim.bounds, bounds))
-    return no_worse(claim, found[-1] if found else None, owner, chosen, instance)
+    return no_worse(claim, found[-1] if found else None, owner, chosen, instance, run)
 
 
 def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dlsched import registry
+from dlsched.api.evaluation import checked
 from dlsched.errors import OptionError
 from dlsched.registry import Method, Problem, When
 from dlsched.results.claims import read_claim
@@ -186,7 +187,7 @@ def _solutions(
             except OptionError:  # the heuristic is not for this instance
                 continue
         if isinstance(claim.solution, Solution):
-            report = owner.check(instance, claim.solution)
+            report = checked(owner, instance, claim.solution, run)
             changed = owner.label is not None  # of which the heuristic knows nothing
             if report.feasible and report.objective is not None:
                 bounds = () if changed else claim.bounds
@@ -196,7 +197,7 @@ def _solutions(
 
 
 def no_worse(
-    claim: Claim, known: Known | None, owner: Problem, method: Method, instance: Instance
+    claim: Claim, known: Known | None, owner: Problem, method: Method, instance: Instance, run: Run
 ) -> Claim:
     """Return a method's claim with the known solution, if that is better than the claim's own."""
     if known is None:
@@ -204,7 +205,7 @@ def no_worse(
     if claim.solution == _of(known, method):
         return claim
     if isinstance(claim.solution, Solution):
-        report = owner.check(instance, claim.solution)
+        report = checked(owner, instance, claim.solution, run)
         if not report.feasible or report.objective is None:
             return claim  # which the evaluation refuses
         if not known.objective.better_than(report.objective):

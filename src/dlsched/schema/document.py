@@ -51,7 +51,9 @@ def _failing_fast(schema: Any) -> Any:
     if fast.get("type") in _SEQUENCES:
         fast["fail_fast"] = True
     if fast.get("type") == "model" and not _changeable(fast["schema"]):
-        fast.pop("post_init", None)
+        private = fast["cls"].__private_attributes__  # set by it, too
+        if not private and fast["cls"].model_post_init.__qualname__.startswith("Document."):
+            fast.pop("post_init", None)
     return fast
 
 
@@ -62,7 +64,7 @@ def _changeable(schema: Any) -> bool:
     if not isinstance(schema, dict) or schema.get("type") == "model":
         return False
     if schema.get("type") == "function-plain":  # of numbers and dates, or of anything
-        return schema["function"]["function"].__module__ != "dlsched.schema.fields"
+        return bool(schema["function"]["function"].__module__ != "dlsched.schema.fields")
     inner = [part for key, part in schema.items() if key not in _APART]
     return str(schema.get("type")) in _CHANGEABLE or any(map(_changeable, inner))
 

@@ -36,11 +36,10 @@ def running_time(instance: Instance, job: Job, workers: Workers) -> Number:
     count = sum(workers)
     if not instance.pools:
         return job.running_time(count)
-    training, loan = (Fraction(pool.speed) for pool in instance.by_pool)
-    speed = workers[0] * training + workers[1] * loan
+    speed = sum(n * pool.speed for n, pool in zip(workers, instance.by_pool, strict=True) if n)
     if all(workers):
         speed *= instance.mixed_efficiency
-    return simplify(job.running_time(count) * count / speed)
+    return simplify(Fraction(job.running_time(count) * count) / speed)
 
 
 def base_of(instance: Instance, job: Job) -> Workers:
