@@ -75,8 +75,9 @@ def test_a_poor_start_is_said_to_be(name: str, options: dict[str, Any], starter:
     ("name", "options", "method"),
     [
         ("interleaving", {"jobs": 6, "resources": 2}, "blossom"),
-        ("interleaving", {"jobs": 12, "distinct": False}, "aggregated"),
-        ("interleaving", {"jobs": 12}, "column_generation"),
+        ("interleaving", {"jobs": 12}, "aggregated"),
+        ("interleaving", {"jobs": 64, "distinct": False}, "aggregated"),
+        ("interleaving", {"jobs": 24}, "column_generation"),
         ("utility", {"jobs": 5, "slots": 10}, "dantzig_wolfe"),
         ("utility", {"jobs": 60, "slots": 100}, "dantzig_wolfe"),
         ("utility", {"forking": True}, "milp"),
@@ -85,7 +86,7 @@ def test_a_poor_start_is_said_to_be(name: str, options: dict[str, Any], starter:
 def test_the_exact_method_depends_on_the_instance(
     name: str, options: dict[str, Any], method: str
 ) -> None:
-    """Pairs, few profiles and forking jobs have methods of their own."""
+    """Pairs, few profiles or jobs, and forking jobs have methods of their own."""
     made = dlsched.generate(name, 1, **options)
     assert problem(name).method("exact", made).name == method
 
