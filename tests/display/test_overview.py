@@ -72,7 +72,7 @@ def test_without_a_bound_it_says_so() -> None:
     unknown = table().assign(gap_to_best=None, at_optimum=False)
     (ax,) = dlsched.plot_overview(unknown).axes
     texts = [text.get_text().replace("\n", " ") for text in ax.texts]
-    assert sorted(texts) == ["2 runs"] * 3 + ["no bound computed; add exact or lp"]
+    assert sorted(texts) == ["2 runs"] * 3 + ["no bound computed; add exact or spectral"]
     assert not ax.get_xticks().size
 
 

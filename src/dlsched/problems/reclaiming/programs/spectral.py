@@ -42,6 +42,7 @@ MOST_SERVERS = 2_000
 _SEARCH_BITS = 40
 _POINT_BITS = 20
 _DOUBLE_BITS = 53
+_INTEGER_BITS = 58
 _MARGINS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2)
 """Of z, as shares of its largest entry: tried in turn until there is a Cholesky factor."""
 _CLOSE = 1e-4
@@ -108,7 +109,7 @@ def preempted_weight(instance: Instance, run: Run) -> Fraction | None:
     search.lower()
     if not np.isfinite(search.least):
         return None
-    bits = _bits_of_entries(search.diagonal)
+    bits = _bits_of_entries(search.diagonal, len(instance.jobs))
     most = certified(KeptWeight.of(instance, bits), search.diagonal, kept, bits)
     if most == math.inf:
         return None
@@ -194,11 +195,12 @@ def _multiplier(eigenvalues: Floats, parts: Floats, radius: float) -> float:
     return low if excess(low) <= 0 else float(brentq(excess, low, high))
 
 
-def _bits_of_entries(diagonal: Floats) -> int:
-    """Return the even number of bits after the point with which sums in R' R are exact."""
+def _bits_of_entries(diagonal: Floats, jobs: int) -> int:
+    """Return an even number of bits with which sums in R' R are exact, and P fits 64 bits."""
     of_sums = math.ceil(math.log2(len(diagonal)))
     of_root = math.ceil(math.log2(4 * max(1.0, float(np.abs(diagonal).max())))) // 2 + 1
-    return 2 * ((_DOUBLE_BITS - of_sums) // 2 - of_root)
+    of_factor = (_DOUBLE_BITS - of_sums) // 2 - of_root
+    return 2 * min(of_factor, (_INTEGER_BITS - jobs.bit_length()) // 2)
 
 
 def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fraction | float:
@@ -246,7 +248,8 @@ def _not_factored(matrix: Ints, bits: int) -> Ints | None:
     root = np.rint(factor * 2.0 ** (bits // 2))
     if np.abs(root).max() ** 2 * len(root) > 2.0**_DOUBLE_BITS:
         return None
-    return reduced - (root.T @ root).astype(np.int64)
+    left: Ints = reduced - (root.T @ root).astype(np.int64)
+    return left if int(np.abs(left).max()) * len(left) < 2**_INTEGER_BITS else None
 
 
 def _highest(form: KeptWeight, z: Ints, kept: int) -> NDArray[np.object_]:

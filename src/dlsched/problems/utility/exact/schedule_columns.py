@@ -8,6 +8,7 @@ gang are in every set that contains one of its masks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -138,7 +139,9 @@ class ScheduleSearch:
             rounds = min(rounds, TUNABLES.direct_rounds * len(self.best.worth))
         try:
             self.bound_without_prices()
-            self.incumbent.begin(lambda: [self.searched(rounds)], self.schedule_of)
+            order = self.gangs.by_density
+            seconds = TUNABLES.first_share * limit
+            self.incumbent.begin(lambda: [self.searched(order, rounds, seconds)], self.schedule_of)
             if self.run.stop_reason():
                 return
             self.columns.add(self.best.levels)
@@ -182,7 +185,9 @@ class ScheduleSearch:
         """Update bound and prices within a run's limits; one that is reached ends the search."""
         try:
             self.bound_without_prices()
-            self.propose(self.inserted())
+            schedule = Insertion(self.gangs)
+            schedule.fill(self.gangs.by_density)
+            self.propose(schedule)
             if self.gangs.masks and not self.closed:  # otherwise no job can run
                 self.improve_prices(run)
         except Stopped:
@@ -204,17 +209,12 @@ class ScheduleSearch:
         values = self.gangs.worth.max(axis=1, initial=0.0)
         self.update_bound(np.zeros_like(self.prices), values)
 
-    def inserted(self) -> Insertion:
-        """Insert the jobs by utility per GPU and slot."""
+    def searched(self, order: Sequence[int], rounds: int, seconds: float) -> Insertion:
+        """Insert the jobs in an order, and search from there."""
         schedule = Insertion(self.gangs)
-        schedule.fill(self.gangs.by_density)
-        return schedule
-
-    def searched(self, rounds: int) -> Insertion:
-        """Insert the jobs by utility per GPU and slot, and search from there."""
-        schedule = Insertion(self.gangs)
-        seconds = TUNABLES.first_share * (self.run.time_limit or float("inf"))
-        schedule.search(self.run.nested(seconds), self.gangs.by_density, rounds)
+        part = self.run.nested(seconds)
+        part.rng = self.run.rng  # other neighbourhoods each time
+        schedule.search(part, order, rounds)
         return schedule
 
     def schedule_of(self, solution: Solution) -> Insertion:
@@ -240,7 +240,9 @@ class ScheduleSearch:
             before = self.value
             rounds = (1 + idle) * TUNABLES.rounds
             if idle:
-                self.incumbent.offer(self.another(rounds))
+                order = self.run.rng.permutation(len(self.best.worth)).tolist()
+                seconds = TUNABLES.other_share * self.run.remaining()
+                self.incumbent.offer(self.searched(order, rounds, seconds))
             if to_the_limit:
                 seconds = TUNABLES.improving_share * self.run.remaining()
                 self.best.improve(self.run.nested(seconds), 10**9)
@@ -248,15 +250,6 @@ class ScheduleSearch:
                 self.best.improve(self.run, rounds)
             self.incumbent.offer(self.best)  # improved in place
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
-
-    def another(self, rounds: int) -> Insertion:
-        """Insert the jobs in a random order, and search from there."""
-        schedule = Insertion(self.gangs)
-        order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
-        part = self.run.nested(TUNABLES.other_share * self.run.remaining())
-        part.rng = self.run.rng  # other neighbourhoods than before
-        schedule.search(part, order, rounds)
-        return schedule
 
     def claim(self) -> Claim:
         """Return the incumbent, the bound, and whether the two meet."""

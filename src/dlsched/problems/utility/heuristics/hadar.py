@@ -92,9 +92,8 @@ class Hadar:
         Finishing after the horizon has utility 0.
         """
         before = rounds.slot - self.instance.jobs[job].arrival
-        speeds = range(len(self.instance.speeds[job]))
-        slots_left = [rounds.slots_left(job, v) for v in speeds]
         horizon = self.instance.slots + 1 - rounds.slot
+        slots_left = rounds.slots_left(job)
         return [self.worth(job, before + n) if n <= horizon else 0.0 for n in slots_left]
 
     def decide(self, rounds: Rounds, literal: bool = False) -> Grants:

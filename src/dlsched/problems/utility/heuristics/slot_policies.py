@@ -20,7 +20,7 @@ def shortest_first(rounds: Rounds) -> Grants:
     """
     instance, counts = rounds.instance, {}
     free = dict(instance.supply)
-    for j in sorted(rounds.queue, key=rounds.slots_left):
+    for j in sorted(rounds.queue, key=lambda j: rounds.slots_left(j)[0]):
         job = instance.jobs[j]
         for speed in instance.speeds[j]:
             if sum(free[kind] for kind in speed.types) >= job.workers:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dlsched.errors import SolverFailure
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Vector
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -22,7 +23,7 @@ from dlsched.solvers.incremental import IncrementalProgram
 
 
 def prices_of_finishes(gangs: Gangs, run: Run, cuts: Indices) -> Vector | None:
-    """Return prices by slot and type; ``None`` if a limit struck.
+    """Return prices by slot and type; ``None`` if a limit struck, or the solver failed.
 
     Parameters
     ----------
@@ -52,7 +53,11 @@ def prices_of_finishes(gangs: Gangs, run: Run, cuts: Indices) -> Vector | None:
     program = IncrementalProgram(run, maximize=True)
     program.add_rows(np.full(len(upper), -np.inf), upper)
     program.add_columns(gangs.worth[job, finish], A)
-    if program.solve() is not Termination.PROVED:
+    try:
+        solved = program.solve() is Termination.PROVED
+    except SolverFailure:  # prices of any origin will do
+        solved = False
+    if not solved:
         return None
     duals = np.maximum(0.0, program.duals[: periods * width]).reshape(periods, width)
     until_end = duals[::-1].cumsum(axis=0)[::-1]

@@ -35,6 +35,7 @@ class Rounds:
         self.left: list[Number] = [job.iterations for job in instance.jobs]
         self.attained = [0] * len(instance.jobs)
         self.started: dict[int, int] = {}
+        self._slots_left: dict[int, list[int]] = {}
 
     @property
     def queue(self) -> list[int]:
@@ -47,9 +48,12 @@ class Rounds:
         ]
         return sorted(waiting, key=lambda j: jobs[j].arrival)
 
-    def slots_left(self, job: int, speed: int = 0) -> int:
-        """Return the slots that a job needs at one of its speeds."""
-        return int(-(-self.left[job] // self.instance.speeds[job][speed].gain))
+    def slots_left(self, job: int) -> list[int]:
+        """Return the slots that a job needs at each of its speeds."""
+        if job not in self._slots_left:
+            speeds = self.instance.speeds[job]
+            self._slots_left[job] = [int(-(-self.left[job] // speed.gain)) for speed in speeds]
+        return self._slots_left[job]
 
     def run(self, policy: Callable[[Rounds], Grants], stop: Stop = lambda: None) -> Solution:
         """Simulate slot after slot, until there is a reason to stop, and return the schedule."""
@@ -61,6 +65,7 @@ class Rounds:
             for j, gpus in policy(self).items():
                 job, held = inst.jobs[j], Held(slot=self.slot, gpus=gpus)
                 self.left[j] -= progress(inst, job, held)
+                self._slots_left.pop(j, None)
                 self.attained[j] += job.workers
                 self.started.setdefault(j, self.slot)
                 rows.setdefault(job.id, []).append(held)
