@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from placement_instances import instance, job, region, table
 
@@ -113,3 +114,31 @@ def test_a_cost_of_0_is_proved(kind: str, regions: int) -> None:
         proof = dlsched.prove(made, dlsched.solve(made, variant=variant).solution, variant=variant)
         checked = dlsched.check_proof(made, proof, variant=variant)
         assert [level.value for level in checked.levels] == [0]
+
+
+@pytest.mark.parametrize("seed", [2, 6])
+def test_gpu_hours_of_many_digits_are_proved(seed: int) -> None:
+    """A step of overload that began 2e-6 of the demand too early left better points."""
+    data = small(seed, tables=5, jobs=9, utilization=1.3).to_data()
+    rng = np.random.default_rng(seed)
+    for row in data["jobs"]:
+        hours = row.get("gpu_hours", {})
+        row["gpu_hours"] = {k: float(h) * (1 + 0.1 * rng.random()) for k, h in hours.items()}
+    solution = dlsched.solve(data).solution
+    assert dlsched.check_proof(data, dlsched.prove(data, solution)).levels
+
+
+@pytest.mark.parametrize("method", ["annealing", "tempering"])
+def test_numbers_of_trials_without_end_need_a_limit_only(method: str) -> None:
+    """No memory is taken for trials that a limit leaves out."""
+    made = small(1)
+    result = dlsched.solve(made, method, trials=10**15, time_limit=0.01)
+    assert (result.status, result.termination) == ("feasible", "time_limit")
+
+
+def test_a_search_after_the_end_of_a_limit_bounds_all_cells() -> None:
+    """What indivisible jobs leave is bounded by few nodes, not by 0."""
+    made = dlsched.generate("placement", 1, tables=30, regions=5, jobs=120, utilization=2.1)
+    hurried = dlsched.bound(made, "indivisible_bound", time_limit=1e-9).cost.value
+    full = dlsched.bound(made, "indivisible_bound").cost.value
+    assert 0.9 * full < hurried <= full

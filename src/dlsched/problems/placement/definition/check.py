@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
@@ -37,9 +38,9 @@ def check(instance: Instance, solution: Solution) -> Report:
     bytes, the share of GPU hours of jobs that have a region (``placed``), and the ``overload``: GPU
     hours demanded beyond a region's supply, over all regions and types.
     """
-    home = _known(instance, solution)
-    violations = tuple(_violations(instance, solution, home))
-    return Report(violations, evaluate(instance, home), details(instance, home))
+    placed = Placed(instance, _known(instance, solution))
+    violations = tuple(_violations(placed, solution))
+    return Report(violations, evaluate(placed), details(placed))
 
 
 def _known(instance: Instance, solution: Solution) -> dict[str, int]:
@@ -51,56 +52,111 @@ def _known(instance: Instance, solution: Solution) -> dict[str, int]:
     }
 
 
-def evaluate(instance: Instance, home: Mapping[str, int]) -> ByLevel[Number]:
+class Placed:
+    """Known homes of tables, and what follows from them."""
+
+    def __init__(self, instance: Instance, home: Mapping[str, int]) -> None:
+        self.instance, self.home = instance, home
+        self.region_of_job = [instance.region_of(job, home) for job in instance.jobs]
+
+    @cached_property
+    def traffic(self) -> Fraction:
+        """(1): bytes read from other regions, as a share of all bytes read."""
+        readers: dict[str, int] = defaultdict(int)
+        elsewhere: dict[str, int] = defaultdict(int)
+        for job, region in zip(self.instance.jobs, self.region_of_job, strict=True):
+            for name in job.tables:
+                readers[name] += 1
+                elsewhere[name] += region is None or self.home.get(name) != region
+        size = {table.id: table.size for table in self.instance.tables}
+        read = sum(size[name] * count for name, count in readers.items())
+        crossing = sum(size[name] * count for name, count in elsewhere.items() if count)
+        return Fraction(crossing) / read if read else Fraction(0)
+
+    @cached_property
+    def demand(self) -> Mapping[tuple[int, str, int], Number]:
+        """GPU hours by region, type and priority; 0 where no job demands any.
+
+        Jobs without a region are left out.
+        """
+        total: dict[tuple[int, str, int], Number] = defaultdict(int)
+        for job, region in zip(self.instance.jobs, self.region_of_job, strict=True):
+            if region is not None:
+                for kind, hours in job.gpu_hours.items():
+                    total[region, kind, job.priority] += hours
+        return total
+
+    @cached_property
+    def gpu(self) -> float | Fraction:
+        """(2): squared differences of shares of demand and supply, times sigmoid of overload.
+
+        Shares of demand are of all jobs' demand, those without a region included **(D)**. In v1 the
+        sigmoid is 1/2 throughout. The sum is a fraction if it is too small for doubles.
+        """
+        terms = list(_terms(self.instance, self.demand))
+        value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
+        if value >= _LEAST_SUM:
+            return value
+        return sum((t.weight * t.difference**2 * Fraction(t.factor) for t in terms), Fraction(0))
+
+    @cached_property
+    def stored(self) -> list[Number]:
+        """The bytes in each region."""
+        stored: list[Number] = [0] * len(self.instance.regions)
+        for table in self.instance.tables:
+            if table.id in self.home:
+                stored[self.home[table.id]] += table.size
+        return stored
+
+    @cached_property
+    def storage(self) -> Fraction:
+        """(3): squared differences of regions' shares of bytes and of capacity."""
+        size = self.instance.total_size
+        capacity = self.instance.total_capacity
+        if not size or not capacity:
+            return Fraction(0)
+        differences = (
+            stored / size - region.storage_capacity / capacity
+            for stored, region in zip(self.stored, self.instance.regions, strict=True)
+        )
+        return sum((difference**2 for difference in differences), Fraction(0))
+
+    @cached_property
+    def at_home(self) -> Number:
+        """(6): GPU hours of time-sensitive jobs whose region has their type."""
+        total: Number = 0
+        for job, region in zip(self.instance.jobs, self.region_of_job, strict=True):
+            if job.time_sensitive and region is not None:
+                supply = self.instance.regions[region].gpu_supply
+                total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
+        return total
+
+
+def evaluate(placed: Placed) -> ByLevel[Number]:
     """Return the cost: weighted traffic (1), GPU imbalance (2), and in v2 storage imbalance (3)."""
-    weights = instance.weights
-    total = Fraction(weights.traffic) * traffic(instance, home)
-    total += Fraction(weights.gpu) * Fraction(gpu(instance, home))
-    if instance.version == "v2":
-        total += Fraction(weights.storage) * storage(instance, home)
+    weights = placed.instance.weights
+    total = Fraction(weights.traffic) * placed.traffic + Fraction(weights.gpu) * Fraction(
+        placed.gpu
+    )
+    if placed.instance.version == "v2":
+        total += Fraction(weights.storage) * placed.storage
     return ByLevel(LEVELS, (simplify(total),))
 
 
-def traffic(instance: Instance, home: Mapping[str, int]) -> Fraction:
-    """Return (1): bytes read from other regions, as a share of all bytes read."""
-    read: Number = 0
-    crossing: Number = 0
-    for job in instance.jobs:
-        region = instance.region_of(job, home)
-        for name in job.tables:
-            size = instance.tables[instance.table_index[name]].size
-            read += size
-            if region is None or home.get(name) != region:
-                crossing += size
-    return Fraction(crossing) / read if read else Fraction(0)
+class _Term(NamedTuple):
+    """A term of (2): a region, a GPU type and a priority."""
+
+    weight: Number
+    difference: Fraction
+    factor: float
 
 
-def demand(instance: Instance, home: Mapping[str, int]) -> Mapping[tuple[int, str, int], Number]:
-    """Return GPU hours by region, type and priority; 0 where no job demands any.
-
-    Jobs without a region are left out.
-    """
-    total: dict[tuple[int, str, int], Number] = defaultdict(int)
-    for job in instance.jobs:
-        region = instance.region_of(job, home)
-        if region is not None:
-            for kind, hours in job.gpu_hours.items():
-                total[region, kind, job.priority] += hours
-    return total
-
-
-def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
-    """Return (2): squared differences of shares of demand and supply, times sigmoid of overload.
-
-    Shares of demand are of all jobs' demand, those without a region included **(D)**. In v1 the
-    sigmoid is 1/2 throughout. The sum is a fraction if it is too small for doubles.
-    """
-    here = demand(instance, home)
+def _terms(instance: Instance, here: Mapping[tuple[int, str, int], Number]) -> Iterator[_Term]:
+    """Yield the terms of (2), given the demand by region, type and priority."""
     wanted: dict[tuple[str, int], Number] = defaultdict(int)
     for job in instance.jobs:
         for kind, hours in job.gpu_hours.items():
             wanted[kind, job.priority] += hours
-    terms: list[_Term] = []
     for kind in instance.kinds:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
         total = sum(supply, Fraction(0))
@@ -111,12 +167,7 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
             for p in instance.priorities:
                 if wanted[kind, p]:
                     share = Fraction(here[r, kind, p]) / wanted[kind, p]
-                    weight = instance.priority_weight(p)
-                    terms.append(_Term(weight, share - offered / total, factor))
-    value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
-    if value >= _LEAST_SUM:
-        return value
-    return sum((t.weight * t.difference**2 * Fraction(t.factor) for t in terms), Fraction(0))
+                    yield _Term(instance.priority_weight(p), share - offered / total, factor)
 
 
 def _factor(instance: Instance, over: Fraction) -> float:
@@ -124,14 +175,6 @@ def _factor(instance: Instance, over: Fraction) -> float:
     if instance.version == "v1":
         return 0.5
     return sigmoid(float(min(instance.overload_slope * max(Fraction(0), over), _STEEP)))
-
-
-class _Term(NamedTuple):
-    """A term of (2): a region, a GPU type and a priority."""
-
-    weight: Number
-    difference: Fraction
-    factor: float
 
 
 def rounding_margin(instance: Instance) -> float:
@@ -153,29 +196,6 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
 
 
-def storage(instance: Instance, home: Mapping[str, int]) -> Fraction:
-    """Return (3): squared differences of regions' shares of bytes and of capacity."""
-    size = instance.total_size
-    capacity = instance.total_capacity
-    if not size or not capacity:
-        return Fraction(0)
-    stored = _stored(instance, home)
-    differences = (
-        stored[r] / size - region.storage_capacity / capacity
-        for r, region in enumerate(instance.regions)
-    )
-    return sum((difference**2 for difference in differences), Fraction(0))
-
-
-def _stored(instance: Instance, home: Mapping[str, int]) -> list[Number]:
-    """Return the bytes in each region."""
-    stored: list[Number] = [0] * len(instance.regions)
-    for table in instance.tables:
-        if table.id in home:
-            stored[home[table.id]] += table.size
-    return stored
-
-
 def moved(instance: Instance, home: Mapping[str, int]) -> Number:
     """Return the bytes of the tables whose home changes; those without one today move for free."""
     return sum(
@@ -187,20 +207,9 @@ def moved(instance: Instance, home: Mapping[str, int]) -> Number:
     )
 
 
-def at_home(instance: Instance, home: Mapping[str, int]) -> Number:
-    """Return (6): GPU hours of time-sensitive jobs whose region has their type."""
-    total: Number = 0
-    for job in instance.jobs:
-        region = instance.region_of(job, home)
-        if job.time_sensitive and region is not None:
-            supply = instance.regions[region].gpu_supply
-            total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
-    return total
-
-
-def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | float]:
+def details(placed: Placed) -> dict[str, Number | float]:
     """Return the parts of the cost and further figures; see `check`."""
-    here = demand(instance, home)
+    instance, here = placed.instance, placed.demand
     wanted = sum(hours for job in instance.jobs for hours in job.gpu_hours.values())
     loads: dict[tuple[int, str], Number] = defaultdict(int)
     for (r, kind, _), hours in here.items():
@@ -210,18 +219,17 @@ def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | f
         for (r, kind), load in loads.items()
     )
     return {
-        "traffic": float(traffic(instance, home)),
-        "gpu": float(gpu(instance, home)),
-        "storage": float(storage(instance, home)),
-        "moved": moved(instance, home),
+        "traffic": float(placed.traffic),
+        "gpu": float(placed.gpu),
+        "storage": float(placed.storage),
+        "moved": moved(instance, placed.home),
         "placed": float(Fraction(sum(here.values())) / wanted) if wanted else 1.0,
         "overload": float(over),
     }
 
 
-def _violations(
-    instance: Instance, solution: Solution, home: Mapping[str, int]
-) -> Iterable[Violation]:
+def _violations(placed: Placed, solution: Solution) -> Iterable[Violation]:
+    instance = placed.instance
     for name, region in solution.home.items():
         if name not in instance.table_index:
             yield Violation("unknown_table", f"home.{name}", f'there is no table "{name}"')
@@ -230,31 +238,30 @@ def _violations(
     for table in instance.tables:
         if table.id not in solution.home:
             yield Violation("missing_table", "home", f'table "{table.id}" has no home')
-    yield from _over_capacity(instance, home)
-    have = at_home(instance, home)
+    yield from _over_capacity(placed)
+    have = placed.at_home
     if have < instance.at_home_threshold:
         message = (
             f"{float(have):g} GPU hours are at home, {float(instance.at_home_threshold):g} must"
         )
         yield Violation("off_home", "home", message, instance.at_home_threshold - have)
-    bytes_ = moved(instance, home)
+    bytes_ = moved(instance, placed.home)
     if instance.move_quota is not None and bytes_ > instance.move_quota:
         message = f"{float(bytes_):g} bytes move, the quota is {float(instance.move_quota):g}"
         yield Violation("quota_exceeded", "home", message, bytes_ - instance.move_quota)
 
 
-def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
+def _over_capacity(placed: Placed) -> Iterable[Violation]:
     cpus: dict[tuple[int, str], Number] = defaultdict(int)
-    for job in instance.jobs:
-        region_of_job = instance.region_of(job, home)
-        if region_of_job is not None and job.app is not None:
-            cpus[region_of_job, job.app] += job.cpu_hours
-    stored = _stored(instance, home)
-    for r, region in enumerate(instance.regions):
+    for job, home in zip(placed.instance.jobs, placed.region_of_job, strict=True):
+        if home is not None and job.app is not None:
+            cpus[home, job.app] += job.cpu_hours
+    for r, region in enumerate(placed.instance.regions):
         where = f"regions[{r}]"
-        excess = stored[r] - region.storage_capacity
+        stored = placed.stored[r]
+        excess = stored - region.storage_capacity
         if excess > 0:
-            message = f"{float(stored[r]):g} bytes, it stores {float(region.storage_capacity):g}"
+            message = f"{float(stored):g} bytes, it stores {float(region.storage_capacity):g}"
             yield Violation("storage_exceeded", where, message, excess)
         for app, quota in sorted(region.cpu_quota.items()):
             hours = cpus[r, app]

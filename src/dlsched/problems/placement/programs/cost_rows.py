@@ -136,6 +136,7 @@ class _Squares:
 
     def __init__(self, m: Any, shares: Shares, estimate: Estimate, r: int, k: int) -> None:
         self.shares, self.r, self.k = shares, r, k
+        self.narrowest = estimate.narrowest
         self.supply = shares.supply[r][k]
         self.weight = shares.priority_weight[1]
         self.part = {p: part for (kind, p), part in shares.part.items() if kind == k}
@@ -174,7 +175,7 @@ def _steps(m: Any, squares: _Squares, steps: list[float], unit: Fraction) -> lis
     costs: list[Any] = []
     before = Fraction(1, 2)
     for i, step in enumerate(steps):
-        last, value = step_of(shares, r, k, step)
+        last, value = step_of(shares, r, k, step, squares.narrowest)
         over, extra = m.over[r, k, i], m.extra[r, k, i]
         m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
         if i:

@@ -21,7 +21,7 @@ _DIGITS = 7
 rounding error only."""
 _SAME_LOAD = Fraction(1, 10**6)
 """A load that exceeds a multiple of what divides all loads by less, relatively, is the multiple."""
-_NARROWEST = 2e-6
+_NARROWEST = Fraction(2, 10**6)
 """Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
 _ERROR = 1e-12
 """Overload of this share of the demand is rounding."""
@@ -43,12 +43,15 @@ class Estimate:
     steps
         By region and type: loads, as shares of all demand of the type, from which the sigmoid has
         at least its value there; ascending, none at or below the supply.
+    narrowest
+        The share of all demand of a type by which a step may begin too early.
     """
 
     gaps: dict[tuple[int, int, int], Gaps] = field(default_factory=dict)
     shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
     bytes: dict[int, list[float]] = field(default_factory=dict)
     steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    narrowest: Fraction = _NARROWEST
 
     @classmethod
     def coarse(cls, data: Data, shares: Shares) -> Estimate:
@@ -135,7 +138,9 @@ def demand_of(data: Data, k: int) -> float:
     return float((data.wanted[k] * data.load_unit[k]).sum())
 
 
-def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Fraction]:
+def step_of(
+    shares: Shares, r: int, k: int, load: float, narrowest: Fraction = _NARROWEST
+) -> tuple[Fraction, Fraction]:
     """Return a load below a step with no attainable load between, and the sigmoid's value above it.
 
     Loads are shares of all demand of the type. The value is the least above the returned load,
@@ -143,8 +148,8 @@ def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Frac
     """
     exact = Fraction(load)
     unit = shares.granularity[k]
-    last = at = exact - Fraction(_NARROWEST)
-    if unit > 4 * _NARROWEST:
+    last = at = exact - narrowest
+    if unit > 4 * narrowest:
         count = math.ceil(exact / unit - _SAME_LOAD)
         last = (count - Fraction(1, 2)) * unit
         at = count * unit
