@@ -34,8 +34,9 @@ class Server(Document):
     region, cluster
         Names of its region, and of its cluster within the region, for policies that choose one.
     partitions
-        The partitions that it is in; empty for all. Jobs of other partitions do not run on it
-        under the policies that know partitions.
+        The partitions that it is in; empty for all. Jobs of other partitions do not run on it.
+    features
+        What it has that jobs may ask for; it has no others.
     """
 
     id: Id
@@ -47,6 +48,7 @@ class Server(Document):
     region: str | None = None
     cluster: str | None = None
     partitions: tuple[Id, ...] = ()
+    features: tuple[Id, ...] = ()
 
 
 class Loan(Document):
