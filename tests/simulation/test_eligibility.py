@@ -90,7 +90,7 @@ def test_a_uniform_cluster_has_one_class_of_each() -> None:
     where = eligibility(workload, Cluster.uniform(4, 8))
     assert where.table.tolist() == [[True]]
     assert where.everywhere
-    assert where.gpus(Cluster.uniform(4, 8)).tolist() == [32]
+    assert where.by_class(Cluster.uniform(4, 8).order[2]).tolist() == [32]
 
 
 @st.composite

@@ -15,6 +15,7 @@ from dlsched.simulation.engine.views import Shown, server_views
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
 
 COMMIT_ROWS: Final = 5000
@@ -46,6 +47,7 @@ class Engine:
         cluster: Cluster,
         policy: Policy,
         log: Log,
+        where: Eligibility,
         seed: int = 0,
         stuck_after: int = STUCK_AFTER,
     ) -> None:
@@ -63,7 +65,7 @@ class Engine:
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
         estimated = not getattr(policy, "own_estimates", False)
-        self.holdings = Holdings(workload, cluster, log, estimated=estimated)
+        self.holdings = Holdings(workload, cluster, where, log, estimated=estimated)
         self.shown = Shown(self.holdings)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
@@ -252,6 +254,7 @@ class Engine:
             self._loan,
             self.workload,
             self.cluster,
+            holdings.where,
             self.shown.waiting,
             self.shown.running,
             lambda: server_views(self.cluster, holdings.resources),

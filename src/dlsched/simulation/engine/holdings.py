@@ -20,6 +20,7 @@ from dlsched.simulation.engine.waiting import Waiting
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
 
 
@@ -47,10 +48,17 @@ class Holdings:
     """
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, log: Log, *, estimated: bool = True
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        where: Eligibility,
+        log: Log,
+        *,
+        estimated: bool = True,
     ) -> None:
         self.jobs = workload.jobs
         self.cluster = cluster
+        self.where = where
         self.log = log
         self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
@@ -173,7 +181,11 @@ class Holdings:
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
         job = self.jobs[j]
-        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""))
+        where = self.where
+        # With a loan there are rules beside eligibility, for pairs of servers.
+        restricted = not where.everywhere or self.cluster.loan_servers
+        usable = where.servers[where.of_job[j]] if restricted else None
+        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""), usable)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job = self.jobs[j]

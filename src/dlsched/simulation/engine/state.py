@@ -17,6 +17,7 @@ from dlsched.simulation.engine.decision import Allocation
 from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster, Server
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
@@ -138,6 +139,8 @@ class State:
     loan
         Servers of the loan pool that may be used from now on. If more of them are in use, the
         decision returns the surplus (`Decision.returned`).
+    where
+        Which jobs may run on which servers, by classes.
     """
 
     time: Number
@@ -147,6 +150,7 @@ class State:
     loan: int
     workload: Workload
     cluster: Cluster
+    where: Eligibility
     _waiting: Callable[[], Views]
     _running: Callable[[], Views]
     _servers: Callable[[], tuple[ServerView, ...]]
@@ -219,6 +223,11 @@ class State:
     def free(self) -> Vector:
         """Free GPUs by position in the cluster, a copy; 0 for a server that may not be used."""
         return self._vector.copy()
+
+    @property
+    def free_by_class(self) -> Vector:
+        """Free GPUs of each server class of `where`."""
+        return self.where.by_class(self._vector)
 
     @cached_property
     def rng(self) -> np.random.Generator:

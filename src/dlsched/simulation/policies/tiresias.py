@@ -71,7 +71,7 @@ class Tiresias(OrderingPolicy):
         super().check(workload, cluster)
         if self.one_type:
             most = max(cluster.gpus_by_type.values())
-            require_room(self.name, workload, most, "the servers of one type have at most")
+            require_room(self.name, workload.jobs, most, "the servers of one type have at most")
 
     @of_job_alone
     def key(self, jobs: Arrays) -> Vector:

@@ -21,6 +21,8 @@ from dlsched.simulation.workload.workload import Workload
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+TYPE, REGION, CLUSTER, POOL = "GPU type", "region", "cluster", "pool"
+"""Properties that some policies keep to by themselves."""
 MOST_NAMED = 8
 """Properties of servers that a message lists."""
 
@@ -42,8 +44,10 @@ def eligible(job: Job, server: Server) -> bool:
     return obstacle(job, server) is None
 
 
-def obstacle(job: Job, server: Server) -> Obstacle | None:
+def obstacle(job: Job, server: Server, besides: frozenset[str] = frozenset()) -> Obstacle | None:
     """Return the first property by which a job may not run on a server; None if it may.
+
+    Properties in `besides` do not count.
 
     - GPU type: that of the server is one of `Job.accepted_types`. A server that states none suits
       all jobs but those with rates, whose speed is not known there.
@@ -54,21 +58,21 @@ def obstacle(job: Job, server: Server) -> Obstacle | None:
       job asks for of each server; a server that states no CPUs or no memory has enough.
     - Pool: servers on loan are for fungible and heterogeneous jobs.
     """
-    return next(_obstacles(job, server), None)
+    return next((o for o in _obstacles(job, server) if o.what not in besides), None)
 
 
 def _obstacles(job: Job, server: Server) -> Iterator[Obstacle]:
     types = job.accepted_types
     if types and server.gpu_type not in types and (server.gpu_type is not None or job.rates):
-        yield Obstacle("GPU type", " or ".join(types), server.gpu_type or "none stated")
+        yield Obstacle(TYPE, " or ".join(types), server.gpu_type or "none stated")
     names = job.partitions
     if names and server.partitions and not set(names).intersection(server.partitions):
         yield Obstacle("partition", " or ".join(names), ", ".join(server.partitions))
     if not set(job.features).issubset(server.features):
         yield Obstacle("features", " and ".join(job.features), ", ".join(server.features) or "none")
     for what, accepted, has in (
-        ("region", job.regions, server.region),
-        ("cluster", job.clusters, server.cluster),
+        (REGION, job.regions, server.region),
+        (CLUSTER, job.clusters, server.cluster),
     ):
         if accepted and has is not None and has not in accepted:
             yield Obstacle(what, " or ".join(accepted), has)
@@ -80,7 +84,7 @@ def _obstacles(job: Job, server: Server) -> Iterator[Obstacle]:
         if size is not None and size < least:
             yield Obstacle(what, f"{float(least):g} or more", f"{float(size):g}")
     if server.pool == LOAN and not (job.fungible or job.heterogeneous):
-        yield Obstacle("pool", "servers that are not on loan", LOAN)
+        yield Obstacle(POOL, "servers that are not on loan", LOAN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,13 @@ class Eligibility:
 
     def gpus(self, cluster: Cluster) -> Ints:
         """Return the GPUs of each server class, on loan or not."""
-        return by_class(cluster.order[2], self.of_server, self.table.shape[1])
+        return self.by_class(cluster.order[2])
+
+    def by_class(self, gpus: Ints) -> Ints:
+        """Return the sum of what there is on each server, by server class."""
+        sums = np.zeros(self.table.shape[1], np.int64)
+        np.add.at(sums, self.of_server, gpus)
+        return sums
 
     @cached_property
     def components(self) -> list[tuple[Ints, Ints]]:
@@ -139,15 +149,13 @@ class Eligibility:
         return found
 
 
-def by_class(amounts: Ints, classes: Ints, count: int) -> Ints:
-    """Return the sum of amounts in each of a number of classes."""
-    sums = np.zeros(count, np.int64)
-    np.add.at(sums, classes, amounts)
-    return sums
+def eligibility(
+    workload: Workload, cluster: Cluster, besides: frozenset[str] = frozenset()
+) -> Eligibility:
+    """Return where the jobs of a workload may run on a cluster, by classes.
 
-
-def eligibility(workload: Workload, cluster: Cluster) -> Eligibility:
-    """Return where the jobs of a workload may run on a cluster, by classes."""
+    Properties in `besides` do not count: somebody else keeps to them.
+    """
     jobs, of_job = _alike(map(_demands, workload.jobs))
     servers, of_server = _alike(
         (
@@ -164,7 +172,11 @@ def eligibility(workload: Workload, cluster: Cluster) -> Eligibility:
         for s in cluster.servers
     )
     table = np.array(
-        [[eligible(workload.jobs[j], cluster.servers[i]) for i in servers] for j in jobs], np.bool_
+        [
+            [obstacle(workload.jobs[j], cluster.servers[i], besides) is None for i in servers]
+            for j in jobs
+        ],
+        np.bool_,
     )
     # Different demands may come to the same: partitions where no server states any.
     rows, row_of = _alike(row.tobytes() for row in table)
