@@ -17,7 +17,8 @@ from dlsched.schema.quantities import Number, exact, shown, to_json, whole
 def _at_least(convert: Callable[[object], Number], low: int, strict: bool = False) -> Any:
     def validate(value: object) -> Number:
         number = convert(value)
-        if number < low or (strict and number == low):
+        size = value if type(value) is float else number  # compared faster
+        if size < low or (strict and size == low):
             remedy = f"write a number {'above' if strict else 'at least'} {low}"
             raise Flaw((), f"{shown(value)} is too small", remedy)
         return number
