@@ -88,18 +88,6 @@ def test_a_partition_whose_nodes_others_hold_has_no_headline(tmp_path: Path) -> 
     assert study.period.others == pytest.approx(0.5)
 
 
-def test_a_study_says_how_many_jobs_changed_their_type_of_gpu(tmp_path: Path) -> None:
-    """The nodes of one partition have two types; FIFO places jobs of one on the other."""
-    rows = [row(k, "p", "n1", 60 * k, 60 * k + 59, "a100") for k in range(4)]
-    rows.append(row(9, "p", "n2", 0, 240, "h100"))
-    study = dlsched.study(table(tmp_path, rows), ["fifo", "srsf"], bounds=False)
-    assert study.supported
-    counts = [outcome.run.summary["other_gpu_type"] for outcome in study.outcomes if outcome.run]
-    assert counts[0] > 0
-    (said,) = [s for s in study.verdict.sentences if "another type of GPU" in s]
-    assert f"fifo {counts[0]}" in said
-
-
 def test_without_recorded_waits(tmp_path: Path) -> None:
     """A model of a workload has no waits: policies are compared with each other."""
     lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]

@@ -12,12 +12,11 @@ import itertools
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from statistics import median
-from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from dlsched.schema import Number, simplify
 from dlsched.simulation.log import TABLES, VERSION, Ending, Log, LogError
 from dlsched.simulation.workload.clock import TICKS, seconds, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import eligibility, obstacle
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
 
@@ -62,7 +62,8 @@ KINDS: Final = {
     "gang": "a job runs with fewer or more GPUs than it can",
     "shares": "a job's shares do not make up its GPUs",
     "worker": "a worker is not on one server",
-    "pool": "a job is on servers of a pool that it cannot use",
+    "place": "a job is on a server where it may not run",
+    "pool": "a job is on servers of both pools, and cannot use them together",
     "group": "jobs that share GPUs do not hold the same",
     "backwards": "a stretch ends before it starts",
     "overlap": "a job is in two places",
@@ -145,6 +146,7 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
     if "end" in record.meta:
         try:
             check_holdings(record)
+            check_places(record)
             speeds = Speeds(record)
             check_speeds(record, speeds)
             check_capacity(record, check_groups(record, speeds))
@@ -172,16 +174,35 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
     return Report(tuple(findings.violations), None, details)
 
 
+class Table:
+    """The rows of a table that can be read: ``row`` is the number in the log; columns by name."""
+
+    def __init__(self, name: str, rows: Sequence[int], columns: Mapping[str, Array]) -> None:
+        self.name = name
+        self.row: Array = np.array(rows, np.int64)
+        vars(self).update(columns)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Array: ...  # noqa: D105
+
+    def take(self, which: Array) -> None:
+        """Keep rows, by a mask or by their positions in another order."""
+        for name, column in vars(self).items():
+            if name != "name":
+                setattr(self, name, column[which])
+
+
 class Record:
-    """A log, read. Every table is a namespace of columns; ``row`` is that in the log, from 0.
+    """A log, read.
 
     Attributes
     ----------
     segments
         By job, then in the order of time. ``held`` is a position in `held`; ``first`` and ``last``
-        say whether the row is its job's first or last one; ``started`` is the row of `starts` by
-        which it begins, or -1; ``anchor`` the position of the stretch that began what it goes on
-        with; ``lasting`` whether it takes time; ``speed`` a number of `speeds`.
+        say whether the row is its job's first or last one; ``lasting`` whether it takes time;
+        ``alone`` whether it is in no group; ``begun`` the position in `starts` of the decision by
+        which it begins, or -1; ``anchor`` the stretch that began what it goes on with.
     held
         What is held at once: shares that differ, with what a job's profile adds to those stated.
     kind
@@ -195,41 +216,51 @@ class Record:
         self.workload = Workload.parse(self.meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(self.meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
-        self.servers = {server.id: i for i, server in enumerate(self.cluster.servers)}
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
         self.submit, self.work, self.restart = (
-            np.array([getattr(job, f"{name}_ticks") for job in self.jobs], np.int64)
-            for name in ("submit", "work", "restart")
+            self.of_jobs(f"{name}_ticks") for name in ("submit", "work", "restart")
         )
         self.speeds: dict[str | None, Fraction] = {None: Fraction(-1)}
-        tables = {name: self._read(log, name) for name in TABLES}
-        self.completions, self.loans = tables["completions"], tables["loans"]
-        self.decisions, self.starts = tables["decisions"], tables["starts"]
-        self.segments = self._by_job(self._with_shares(tables["segments"]))
+        self.segments, self.completions, self.decisions, self.starts, self.loans, _ = (
+            self._read(log, name) for name in TABLES
+        )
+        self._read_shares()
+        self._sort()
         self._match_starts()
         self._choose_kind()
 
-    def name(self, job: int) -> str:
-        """Return a job's id."""
-        return self.jobs[job].id
+    def of_jobs(self, name: str) -> Array:
+        """Return an attribute of all jobs."""
+        return np.array([getattr(job, name) for job in self.jobs])
 
     def wrong(
         self,
         kind: str,
         found: Array,
-        message: Callable[[int], str],
-        amount: Callable[[int], Any] = lambda _: 1,
-        table: str = "segments",
+        message: str,
+        by: Any = 1,
+        table: Table | None = None,
+        /,
+        **more: Array,
     ) -> None:
-        """Note that rows of a table are wrong, by a mask; what is said of each by its position."""
-        if not found.any():
-            return
-        rows = getattr(self, table).row
+        """Note that rows of a table, by default the segments, are wrong.
+
+        Parameters
+        ----------
+        found
+            Which rows.
+        message
+            With names of columns in braces, of the table or of `more`.
+        by
+            How much each is wrong.
+        """
+        rows = self.segments if table is None else table
         for i in np.flatnonzero(found).tolist():
             if self.findings.count[kind] < MOST:
-                by = amount(i)
-                by = by.item() if isinstance(by, np.generic) else by
-                self.findings.add(kind, f"{table}[{rows[i]}]", message(i), by)
+                words = message.format_map(_Words(self, rows, more, i))
+                amount = np.broadcast_to(np.asarray(by), found.shape)[i]
+                amount = amount.item() if isinstance(amount, np.generic) else amount
+                self.findings.add(kind, f"{rows.name}[{rows.row[i]}]", words, amount)
             else:
                 self.findings.count[kind] += 1
 
@@ -249,147 +280,126 @@ class Record:
         if "end" in wrong:
             self.meta.pop("end")
 
-    def _read(self, log: Log, table: str) -> SimpleNamespace:
+    def _read(self, log: Log, name: str) -> Table:
         """Return the rows of a table that can be read; note what is wrong with others."""
-        columns = TABLES[table]
-        rows, wrong = log.checked(table)
-        for i, names in wrong.items():
-            for name in names:
-                value = rows[i][columns.index(name)]
-                message = f"{value!r} is not what its column holds"
-                self.findings.add("unreadable", f"{table}[{i}].{name}", message)
+        rows, wrong = log.checked(name)
+        for i, columns in wrong.items():
+            for column in columns:
+                message = f"{rows[i][TABLES[name].index(column)]!r} is not what its column holds"
+                self.findings.add("unreadable", f"{name}[{i}].{column}", message)
         kept = [i for i in range(len(rows)) if i not in wrong] if wrong else range(len(rows))
-        values = zip(*(rows[i] for i in kept), strict=True) if kept else ((),) * len(columns)
-        read = dict(zip(columns, values, strict=True))
-        found = SimpleNamespace(row=np.array(kept, np.int64))
-        for name, column in read.items():
-            if name == "speed":
-                number = {text: i for i, text in enumerate(self.speeds)}
-                codes = [number.setdefault(text, len(number)) for text in column]
-                self.speeds |= {t: Fraction(t) for t in number if t not in self.speeds and t}
-                setattr(found, name, np.array(codes, np.int64))
-            elif name == "overhead" and table == "starts":
-                # None is the job's own.
-                setattr(found, name, np.array([-1 if v is None else v for v in column], np.int64))
-            elif column and isinstance(column[0], int):
-                setattr(found, name, np.array(column, np.int64))
-            else:
-                texts = np.empty(len(column), object)
-                texts[:] = column
-                setattr(found, name, texts if column else texts.astype(np.int64))
+        values = zip(*map(rows.__getitem__, kept), strict=True) if kept else [()] * 99
+        read = {c: self._column(c, v) for c, v in zip(TABLES[name], values, strict=False)}
+        table = Table(name, kept, read)
         if "job" in read:
-            self.__dict__[table] = found
-            known = found.job < len(self.jobs)
-            total = len(self.jobs)
-            unknown = [f"there is no job {job}; the workload has {total}" for job in found.job]
-            self.wrong("unknown_job", ~known, unknown.__getitem__, table=table)
-            _keep(found, known)
-        return found
+            known = table.job < len(self.jobs)
+            total = np.full(len(kept), len(self.jobs))
+            message = "there is no job {number}; the workload has {total}"
+            self.wrong("unknown_job", ~known, message, 1, table, number=table.job, total=total)
+            table.take(known)
+        return table
 
-    def _with_shares(self, read: SimpleNamespace) -> SimpleNamespace:
-        """Put what is held into the place of the texts of shares."""
-        parse = cache(_parse_shares)
+    def _column(self, name: str, values: Sequence[Any]) -> Array:
+        """Return a column as an array: whole numbers, texts, or numbers of speeds."""
+        if name == "speed":
+            for text in set(values) - set(self.speeds):
+                self.speeds[text] = Fraction(text)
+            number = {text: i for i, text in enumerate(self.speeds)}
+            return np.array([number[text] for text in values], np.int64)
+        if not values or isinstance(values[0], int) or name == "overhead":
+            # Without an overhead of its own, a start has that of the job.
+            return np.array([-1 if value is None else value for value in values], np.int64)
+        texts = np.empty(len(values), object)
+        texts[:] = values
+        return texts
+
+    def _read_shares(self) -> None:
+        """Read what is held; each text once, as no check of the database can look into it."""
+        s = self.segments
         number: dict[Shares | None, int] = {None: -1}
         known: dict[tuple[str, str | None], int] = {}
         profiles = [job.profile for job in self.jobs]
         held = []
-        for text, j in zip(read.shares.tolist(), read.job.tolist(), strict=True):
+        for text, j in zip(s.shares.tolist(), s.job.tolist(), strict=True):
             key = (text, profiles[j])
             if key not in known:
-                shares = parse(text)
-                shares = None if shares is None else self._held_by(profiles[j], shares)
-                known[key] = number.setdefault(shares, len(number) - 1)
+                known[key] = number.setdefault(self._held_by(*key), len(number) - 1)
             held.append(known[key])
-        read.held = np.array(held, np.int64)
-        for i in np.flatnonzero(read.held < 0).tolist():
-            where = f"segments[{read.row[i]}].shares"
-            self.findings.add("unreadable", where, f"{read.shares[i]!r} has no meaning")
-        _keep(read, read.held >= 0)
+        s.held = np.array(held, np.int64)
+        for i in np.flatnonzero(s.held < 0).tolist():
+            where = f"segments[{s.row[i]}].shares"
+            self.findings.add("unreadable", where, f"{s.shares[i]!r} has no meaning")
+        s.take(s.held >= 0)
         self.held = [shares for shares in number if shares is not None]
         self.count = np.array([len(shares) for shares in self.held], np.int64)
         self.offset = np.cumsum(self.count) - self.count
-        every = [share for shares in self.held for share in shares]
-        self.share_server = np.array([self.servers.get(s[0], -1) for s in every], np.int64)
-        self.share_amounts = np.array([[x or 0.0 for x in s[1:]] for s in every], float)
-        self.share_amounts = self.share_amounts.reshape(-1, 3)
-        return read
+        self.shares = [share for shares in self.held for share in shares]
+        place = {server.id: i for i, server in enumerate(self.cluster.servers)}
+        self.server = np.array([place.get(share[0], -1) for share in self.shares], np.int64)
+        amounts = [[x or 0.0 for x in share[1:]] for share in self.shares]
+        self.amounts = np.array(amounts, float).reshape(-1, 3)
 
-    def _held_by(self, profile: str | None, shares: Shares) -> Shares:
+    def _held_by(self, text: str, profile: str | None) -> Shares | None:
         """Return what a job of a profile holds, with what its shares do not state."""
-        if profile is None:
-            return shares
-        held = []
-        for share in shares:
-            name, gpus, *stated = share
-            server = self.cluster.by_id.get(name)
-            usual = None if server is None else self.workload.matrices[profile]
-            if usual is None or server is None:
-                held.append(share)
-                continue
-            full = [
-                float(u) if s is None else s
-                for s, u in zip(stated, usual.proportional(server, gpus), strict=True)
-            ]
-            held.append((name, gpus, full[0], full[1]))
-        return tuple(held)
+        try:
+            rows = json.loads(text)
+            shares = sorted((_share(*row) for row in rows), key=lambda row: row[0])
+        except (TypeError, ValueError, RecursionError):
+            return None
+        if profile is not None:
+            matrix = self.workload.matrices[profile]
+            for i, (name, gpus, *stated) in enumerate(shares):
+                if name in self.cluster.by_id:
+                    usual = matrix.proportional(self.cluster.by_id[name], gpus)
+                    pairs = zip(stated, usual, strict=True)
+                    cpus, memory = (float(u) if v is None else v for v, u in pairs)
+                    shares[i] = (name, gpus, cpus, memory)
+        return tuple(shares)
 
-    @staticmethod
-    def _by_job(s: SimpleNamespace) -> SimpleNamespace:
-        """Sort stretches by job and time."""
-        order = np.lexsort((s.row, s.end, s.start, s.job))
-        for name, column in vars(s).items():
-            setattr(s, name, column[order])
+    def _sort(self) -> None:
+        s = self.segments
+        s.take(np.lexsort((s.row, s.end, s.start, s.job)))
         s.first = np.diff(s.job, prepend=-1) != 0
-        s.last = np.append(s.first[1:], True)[: len(s.row)]
+        s.last = np.append(s.first[1:], [True] * len(s.row))[: len(s.row)]
         s.lasting = s.start < s.end
-        s.completed, s.preempted, s.changed, s.stopped = (
-            s.ending == ending
-            for ending in (Ending.COMPLETED, Ending.PREEMPTED, Ending.CHANGED, Ending.STOPPED)
-        )
+        for ending in Ending:
+            setattr(s, str(ending), s.ending == str(ending))
         s.alone = np.array([name is None for name in s.sharing.tolist()], bool)
-        return s
 
     def _match_starts(self) -> None:
         """Find the decision that begins each stretch: the last one at that time for that job."""
         d, starts, s = self.decisions, self.starts, self.segments
         place = {row: i for i, row in enumerate(d.row.tolist())}
         starts.place = np.array([place.get(k, -1) for k in starts.decision.tolist()], np.int64)
-        lost = starts.place < 0
-        self.wrong(
-            "unreadable",
-            lost,
-            lambda i: f"there is no decision {starts.decision[i]} that can be read",
-            table="starts",
-        )
-        _keep(starts, ~lost)
+        message = "there is no decision {decision} that can be read"
+        self.wrong("unreadable", starts.place < 0, message, 1, starts)
+        starts.take(starts.place >= 0)
         starts.time = d.time[starts.place]
         keys = zip(starts.time.tolist(), starts.job.tolist(), strict=True)
         self.begun = {key: i for i, key in enumerate(keys)}
         begins = zip(s.start.tolist(), s.job.tolist(), strict=True)
-        s.started = np.array([self.begun.get(key, -1) for key in begins], np.int64)
-        same = [np.append(False, a[1:] == a[:-1])[: len(s.row)] for a in (s.held, s.sharing)]
-        ended = np.append(0, s.end[:-1])[: len(s.row)]
-        after_change = np.append(False, s.changed[:-1])[: len(s.row)]
-        s.goes_on = ~s.first & after_change & (ended == s.start) & same[0] & same[1]
-        begin = (s.started >= 0) | ~s.goes_on
+        s.begun = np.array([self.begun.get(key, -1) for key in begins], np.int64)
+        same = (before(s.end) == s.start) & (before(s.held) == s.held)
+        s.goes_on = ~s.first & before(s.changed) & same & (before(s.sharing, None) == s.sharing)
+        begin = (s.begun >= 0) | ~s.goes_on
         s.anchor = np.maximum.accumulate(np.where(begin, np.arange(len(s.row)), 0))
-        stated = s.started[s.anchor]
-        s.stated = np.where(stated >= 0, starts.speed[stated], 0) if len(starts.row) else 0 * stated
-        s.pause = np.where(stated >= 0, starts.overhead[stated], -1) if len(starts.row) else stated
+        stated = s.begun[s.anchor]
+        # The last entry is that of a stretch that no decision begins.
+        s.stated = np.append(starts.speed, 0)[stated]
+        s.pause = np.append(starts.overhead, -1)[stated]
         s.pause = np.where(s.pause < 0, self.restart[s.job], s.pause)
 
     def _choose_kind(self) -> None:
         s = self.segments
-        self.values = list(self.speeds.values())
-        parts = [(abs(v.numerator), v.denominator) for v in self.values]
-        times = (s.start, s.end, s.overhead, s.work, s.lost, s.pause)
-        times += (self.submit, self.work, self.restart)
-        longest = max(int(a.max(initial=1)) for a in times)
-        large = longest * max(max(pair) for pair in parts) * 4
-        total = float(s.work.astype(float).sum() + s.lost.astype(float).sum())
+        self.values = np.array(list(self.speeds.values()), object)
+        parts = [(abs(v.numerator), v.denominator) for v in self.speeds.values()]
+        times = ("start", "end", "overhead", "work", "lost", "pause")
+        longest = [getattr(s, name) for name in times] + [self.submit, self.work, self.restart]
+        large = max(int(a.max(initial=1)) for a in longest) * max(max(pair) for pair in parts) * 4
+        total = s.work.sum(dtype=float) + s.lost.sum(dtype=float)
         self.kind: type = np.int64 if max(large, total) < SAFE else object
         self.num, self.den = (np.array(column, self.kind) for column in zip(*parts, strict=True))
-        for name in ("start", "end", "overhead", "work", "lost", "pause"):
+        for name in times:
             setattr(s, name, getattr(s, name).astype(self.kind))
 
     def entries(self, chosen: Array) -> tuple[Array, Array]:
@@ -399,18 +409,37 @@ class Record:
         inside = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
         return np.repeat(chosen, n), np.repeat(begin, n) + inside
 
+    def shared(self, chosen: Array) -> tuple[Table, Array]:
+        """Return a table with a row for each share of stretches, and the shares' positions."""
+        i, share = self.entries(chosen)
+        table = Table("segments", [], vars(self.segments))
+        table.take(i)
+        ids = np.array([entry[0] for entry in self.shares], object)
+        table.server = ids[share]
+        return table, share
 
-def _keep(table: SimpleNamespace, mask: Array) -> None:
-    if not mask.all():
-        for name, column in vars(table).items():
-            setattr(table, name, column[mask])
+
+class _Words(dict[str, Any]):
+    """The columns of a row, each in words when it is asked for."""
+
+    def __init__(self, record: Record, table: Table, more: Mapping[str, Array], i: int) -> None:
+        self.record, self.table, self.more, self.i = record, table, more, i
+
+    def __missing__(self, key: str) -> Any:
+        column = self.more[key] if key in self.more else getattr(self.table, key)
+        value = column[self.i]
+        if key == "job":
+            return self.record.jobs[value].id
+        if key in ("held", "held_before"):
+            return words(self.record.held[value])
+        if key in ("speed", "stated"):
+            return self.record.values[value]
+        return at(value) if key in ("start", "end", "time", "overhead", "due") else value
 
 
-def _parse_shares(text: str) -> Shares | None:
-    try:
-        return tuple(sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0]))
-    except (TypeError, ValueError, RecursionError):
-        return None
+def before(column: Array, none: Any = 0) -> Array:
+    """Return a column with each row's value in the row after it."""
+    return np.append(np.array([none], column.dtype), column)[:-1]
 
 
 def _share(server: Any, gpus: Any, cpus: Any = None, memory: Any = None) -> Share:
@@ -433,157 +462,81 @@ def words(shares: Iterable[Share]) -> str:
 
 
 def check_holdings(r: Record) -> None:
-    """Check gangs, places, times, starts, overhead and endings of all stretches."""
-    _check_shares(r)
-    _check_place(r)
-    _check_times(r)
-    _check_ending(r)
+    """Check times, starts, overhead and endings of all stretches."""
     s = r.segments
-    r.wrong(
-        "undecided",
-        (s.started < 0) & ~s.goes_on,
-        lambda i: f"job {r.name(s.job[i])} starts at {at(s.start[i])} by no decision",
-    )
+    message = "it starts at {start} and ends at {end}"
+    r.wrong("backwards", s.end < s.start, message)
+    submit = r.submit[s.job]
+    message = "job {job} starts at {start}; it is submitted at {due}"
+    r.wrong("early", s.start < submit, message, due=submit)
+    message = "job {job} has a stretch of no length at {start}"
+    r.wrong("unchanged", (s.start == s.end) & s.changed, message)
+    overlap = ~s.first & (s.start < before(s.end))
+    message = "job {job} is on {held} from {start}, and on {held_before} until {due}"
+    r.wrong("overlap", overlap, message, held_before=before(s.held), due=before(s.end))
+    undecided = (s.begun < 0) & ~s.goes_on
+    r.wrong("undecided", undecided, "job {job} starts at {start} by no decision")
     # Each change rounds the work down, so that needless ones would slow a job. In a group the speed
     # may change and change back at the same time.
-    same = np.append(False, s.speed[1:] == s.speed[:-1])[: len(s.row)]
-    r.wrong(
-        "unchanged",
-        (s.started < 0) & s.goes_on & same & s.alone,
-        lambda i: f"job {r.name(s.job[i])} goes on at {at(s.start[i])} as it did before",
-    )
-    begun = set(s.started[s.started >= 0].tolist())
+    same = (s.begun < 0) & s.goes_on & (before(s.speed) == s.speed) & s.alone
+    r.wrong("unchanged", same, "job {job} goes on at {start} as it did before")
+    begun = set(s.begun.tolist())
     for (time, j), i in r.begun.items():
         if i not in begun:
             message = f"a decision at {at(time)} starts it, and no stretch begins then"
-            r.findings.add("unstarted", f"job {r.name(j)}", message)
+            r.findings.add("unstarted", f"job {r.jobs[j].id}", message)
     ready = s.start[s.anchor] + s.pause
     due = np.maximum(0, np.minimum(ready, s.end) - s.start)
-    r.wrong(
-        "overhead",
-        s.overhead != due,
-        lambda i: (
-            f"job {r.name(s.job[i])} has an overhead of {at(s.overhead[i])} from "
-            f"{at(s.start[i])} to {at(s.end[i])}; due are {at(due[i])}"
-        ),
-        lambda i: abs(s.overhead[i] - due[i]),
-    )
-
-
-def _check_shares(r: Record) -> None:
-    s = r.segments
-    sums = [sum(share[1] for share in shares) for shares in r.held]
-    servers = [{share[0] for share in shares} for shares in r.held]
-    gpus = np.array(sums, np.int64)[s.held]
-    whole = np.array(
-        [
-            len(names) == len(shares) and all(share[1] > 0 for share in shares)
-            for names, shares in zip(servers, r.held, strict=True)
-        ],
-        bool,
-    )[s.held]
-    r.wrong(
-        "shares",
-        (gpus != s.gpus) | ~whole,
-        lambda i: (
-            f"job {r.name(s.job[i])} holds {s.gpus[i]} GPUs, its shares are "
-            f"{words(r.held[s.held[i]])}; each server counts once, with a GPU or more"
-        ),
-        lambda i: abs(int(gpus[i]) - int(s.gpus[i])) or 1,
-    )
-    least, most = (
-        np.array([getattr(job, name) for job in r.jobs])[s.job] for name in ("min_gpus", "max_gpus")
-    )
-
-    def gang(i: int) -> str:
-        wanted = f"{least[i]}" + (f" to {most[i]}" if most[i] != least[i] else "")
-        return f"job {r.name(s.job[i])} runs with {gpus[i]} GPUs; it can with {wanted}"
-
-    r.wrong("gang", (gpus < least) | (gpus > most), gang)
-
-
-def _check_place(r: Record) -> None:
-    """Check that workers are whole, and that each job may use its servers."""
-    s = r.segments
-    every = np.arange(len(s.row))
-    size = np.array([job.gpus_per_worker for job in r.jobs])
-    i, share = r.entries(every[size[s.job] > 1])
-    for k in np.flatnonzero(r.share_amounts[share, 0] % size[s.job[i]]).tolist():
-        server, gpus, *_ = r.held[s.held[i[k]]][share[k] - r.offset[s.held[i[k]]]]
-        job = r.jobs[s.job[i[k]]]
-        message = (
-            f"job {job.id} has {gpus} GPUs on {server}; its workers have {job.gpus_per_worker}"
-        )
-        r.findings.add("worker", f"segments[{s.row[i[k]]}]", message)
-    lent = [[share[0] for share in shares if share[0] in r.pool] for shares in r.held]
-    some = np.array([bool(names) for names in lent], bool)[s.held]
-    both = some & (np.array(list(map(len, lent)), np.int64)[s.held] < r.count[s.held])
-    mixed, fungible = (
-        np.array([getattr(job, name) for job in r.jobs], bool)[s.job]
-        for name in ("heterogeneous", "fungible")
-    )
-    r.wrong(
-        "pool",
-        some & ~mixed & ~fungible,
-        lambda i: (
-            f"job {r.name(s.job[i])} is on {lent[s.held[i]][0]} of the loan pool; it is not "
-            "fungible"
-        ),
-    )
-    r.wrong(
-        "pool",
-        both & ~mixed & fungible,
-        lambda i: f"job {r.name(s.job[i])} is on servers of both pools; it is not heterogeneous",
-    )
-
-
-def _check_times(r: Record) -> None:
-    s = r.segments
-    submit = r.submit[s.job]
-    r.wrong(
-        "backwards",
-        s.end < s.start,
-        lambda i: f"it starts at {at(s.start[i])} and ends at {at(s.end[i])}",
-    )
-    r.wrong(
-        "early",
-        s.start < submit,
-        lambda i: (
-            f"job {r.name(s.job[i])} starts at {at(s.start[i])}; it is submitted at {at(submit[i])}"
-        ),
-    )
-    r.wrong(
-        "unchanged",
-        (s.start == s.end) & s.changed,
-        lambda i: f"job {r.name(s.job[i])} has a stretch of no length at {at(s.start[i])}",
-    )
-    r.wrong(
-        "overlap",
-        ~s.first & (s.start < np.append(0, s.end[:-1])[: len(s.row)]),
-        lambda i: (
-            f"job {r.name(s.job[i])} is on {words(r.held[s.held[i]])} from {at(s.start[i])}, and "
-            f"on {words(r.held[s.held[i - 1]])} until {at(s.end[i - 1])}"
-        ),
-    )
-
-
-def _check_ending(r: Record) -> None:
-    """Check that a stretch ends as it says: what comes after it, and the decision at its end."""
-    s = r.segments
-    follows = np.append(s.start[1:], 0)[: len(s.row)]
+    message = "job {job} has an overhead of {overhead} from {start} to {end}; due are {due}"
+    r.wrong("overhead", s.overhead != due, message, abs(s.overhead - due), due=due)
+    follows = np.append(s.start[1:], [0] * len(s.row))[: len(s.row)]
+    message = "at {end} job {job} is to run on then, but does not"
+    r.wrong("ending", s.changed & (s.last | (follows != s.end)), message)
+    message = "at {end} job {job} is complete then, but runs again at {due}"
+    r.wrong("ending", s.completed & ~s.last, message, due=follows)
+    message = "at {end} job {job} stops because the simulation ends, which it does not then"
+    r.wrong("ending", s.stopped & (s.end != r.meta["end"]), message)
     decided = np.isin(s.end.astype(np.int64), r.decisions.time)
+    message = "at {end} job {job} is preempted, when nothing is decided"
+    r.wrong("undecided", s.preempted & ~decided, message)
 
-    def wrong(kind: str, found: Array, problem: Callable[[int], str]) -> None:
-        r.wrong(kind, found, lambda i: f"at {at(s.end[i])} job {r.name(s.job[i])} {problem(i)}")
 
-    moves = s.changed & (s.last | (follows != s.end))
-    wrong("ending", moves, lambda _: "is to run on then, but does not")
-    again = s.completed & ~s.last
-    wrong("ending", again, lambda i: f"is complete then, but runs again at {at(follows[i])}")
-    early = s.stopped & (s.end != r.meta["end"])
-    wrong("ending", early, lambda _: "stops because the simulation ends, which it does not then")
-    undecided = s.preempted & ~decided
-    wrong("undecided", undecided, lambda _: "is preempted, when nothing is decided")
+def check_places(r: Record) -> None:
+    """Check gangs and workers, and that each job may use its servers."""
+    s = r.segments
+    gpus = np.array([sum(share[1] for share in shares) for shares in r.held], np.int64)[s.held]
+    names = [{share[0] for share in shares if share[1] > 0} for shares in r.held]
+    whole = np.array(list(map(len, names)), np.int64)[s.held] == r.count[s.held]
+    message = (
+        "job {job} holds {gpus} GPUs, its shares are {held}; each server counts once, with a GPU "
+        "or more"
+    )
+    by = np.maximum(1, abs(gpus - s.gpus))
+    r.wrong("shares", (gpus != s.gpus) | ~whole, message, by)
+    least, most = (r.of_jobs(name)[s.job] for name in ("min_gpus", "max_gpus"))
+    message = "job {job} runs with {gpus} GPUs; it can with {least}"
+    gang, more = (gpus < least) | (gpus > most), {"gpus": gpus, "least": least, "most": most}
+    r.wrong("gang", gang & (least == most), message, **more)
+    r.wrong("gang", gang & (least != most), message + " to {most}", **more)
+    size = r.of_jobs("gpus_per_worker")
+    held, share = r.shared(np.flatnonzero(size[s.job] > 1))
+    held.gpus, worker = r.amounts[share, 0].astype(np.int64), size[held.job]
+    message = "job {job} has {gpus} GPUs on {server}; its workers have {worker}"
+    r.wrong("worker", held.gpus % worker != 0, message, 1, held, worker=worker)
+    where = eligibility(r.workload, r.cluster)
+    if not where.everywhere:
+        held, share = r.shared(np.arange(len(s.row)))
+        place = r.server[share]
+        bad = (place >= 0) & ~where.servers[where.of_job[held.job], place]
+        why = np.full(len(place), None)
+        for i in np.flatnonzero(bad).tolist():
+            why[i] = obstacle(r.jobs[held.job[i]], r.cluster.servers[place[i]])
+        message = "job {job} may not run on {server} by its {why}"
+        r.wrong("place", bad, message, 1, held, why=why)
+    lent = [sum(share[0] in r.pool for share in shares) for shares in r.held]
+    both = np.array([0 < n < len(h) for n, h in zip(lent, r.held, strict=True)], bool)[s.held]
+    message = "job {job} is on servers of both pools; it is not heterogeneous"
+    r.wrong("pool", both & ~r.of_jobs("heterogeneous")[s.job], message)
 
 
 class Speeds:
@@ -610,7 +563,7 @@ class Speeds:
             pools.add(server and server.pool)
         return tuple(types.items()), len(pools) > 1, frozenset(share[1:] for share in shares)
 
-    def expected(self, j: int, held: int, partners: tuple[Stages, ...]) -> Fraction | None:
+    def expected(self, j: int, held: int, partners: tuple[Stages, ...] = ()) -> Fraction | None:
         """Return the speed of a job with what it holds; None if it cannot run like that."""
         key = (self.of_job[j], self.of_held[held], partners)
         if key not in self.known:
@@ -627,8 +580,7 @@ class Speeds:
         """Check the speed of a stretch from a time on, beside jobs with such stages."""
         r, s = self.record, self.record.segments
         expected = self.expected(s.job[i], s.held[i], partners)
-        where, name = f"segments[{s.row[i]}]", r.name(s.job[i])
-        stated = r.values[s.speed[i]]
+        where, name, stated = f"segments[{s.row[i]}]", r.jobs[s.job[i]].id, r.values[s.speed[i]]
         if expected is None:
             message = f"job {name} shares GPUs at {at(time)}, and its stages do not allow that"
             r.findings.add("speed", where, message)
@@ -646,32 +598,22 @@ def _like(job: Job) -> tuple[Any, ...]:
 def check_speeds(r: Record, speeds: Speeds) -> None:
     """Check the speed of every stretch that takes time, but of those that share GPUs.
 
-    Those share by `check_groups`, where the decision does not state their speed.
+    These are checked by `check_groups`, where the decision does not state their speed.
     """
     s = r.segments
-    stated = s.lasting & (s.stated > 0)
-    given = np.array(r.values, object)
-    r.wrong(
-        "speed",
-        stated & ((r.num[s.speed] != r.num[s.stated]) | (r.den[s.speed] != r.den[s.stated])),
-        lambda i: (
-            f"job {r.name(s.job[i])} runs at speed {given[s.speed[i]]} at {at(s.start[i])}; the "
-            f"decision states {given[s.stated[i]]}"
-        ),
-        lambda i: abs(given[s.speed[i]] - given[s.stated[i]]),
-    )
+    given, stated = r.values[s.speed], r.values[s.stated]
+    message = "job {job} runs at speed {speed} at {start}; the decision states {stated}"
+    wrong = s.lasting & (s.stated > 0) & (s.speed != s.stated)
+    wrong[wrong] = given[wrong] != stated[wrong]
+    r.wrong("speed", wrong, message, abs(given - stated) if wrong.any() else 1)
     own = np.flatnonzero(s.lasting & (s.stated == 0) & s.alone)
-    if not len(own):
-        return
-    kinds = (speeds.of_job[s.job[own]] * len(speeds.places) + speeds.of_held[s.held[own]]) * len(
-        r.values
-    ) + s.speed[own]
-    _, firsts, kind = np.unique(kinds, return_index=True, return_inverse=True)
-    good = [
-        speeds.expected(s.job[i], s.held[i], ()) == r.values[s.speed[i]]
-        for i in own[firsts].tolist()
-    ]
-    for i in own[~np.array(good, bool)[kind]].tolist():
+    places, values = len(speeds.places), len(r.values)
+    kinds = speeds.of_job[s.job[own]] * places + speeds.of_held[s.held[own]]
+    _, firsts, kind = np.unique(
+        kinds * values + s.speed[own], return_index=True, return_inverse=True
+    )
+    bad = [speeds.expected(s.job[i], s.held[i]) != given[i] for i in own[firsts].tolist()]
+    for i in own[np.array(bad, bool)[kind]].tolist():
         speeds.compare(i, (), s.start[i])
 
 
@@ -686,15 +628,16 @@ def check_groups(r: Record, speeds: Speeds) -> list[tuple[int, Any, Any]]:
         Stretch, begin and end of what the groups hold, each at any time for one of its jobs.
     """
     s = r.segments
-    groups: dict[str, list[int]] = defaultdict(list)
+    groups: dict[str, list[tuple[Any, int, int, int]]] = defaultdict(list)
     for i in np.flatnonzero(s.lasting & ~s.alone).tolist():
-        groups[s.sharing[i]].append(i)
+        # What ends comes first.
+        groups[s.sharing[i]] += [(s.start[i], 1, s.row[i], i), (s.end[i], 0, s.row[i], i)]
     spans = []
-    for members in groups.values():
+    for events in groups.values():
         present: list[int] = []
         since: Any = 0
-        for time, events in itertools.groupby(_events(s, members), key=lambda event: event[0]):
-            for _, joins, _, i in events:
+        for time, together in itertools.groupby(sorted(events), key=lambda event: event[0]):
+            for _, joins, _, i in together:
                 if not joins:
                     first = present[0]
                     present.remove(i)
@@ -714,20 +657,12 @@ def check_groups(r: Record, speeds: Speeds) -> list[tuple[int, Any, Any]]:
     return spans
 
 
-def _events(s: SimpleNamespace, members: Iterable[int]) -> list[tuple[Any, int, int, int]]:
-    """Return time, whether it begins, row, and position of what happens; ends come first."""
-    events = [(s.start[i], 1, int(s.row[i]), i) for i in members]
-    return sorted(events + [(s.end[i], 0, int(s.row[i]), i) for i in members])
-
-
 def _compare_held(r: Record, i: int, first: int) -> None:
     s = r.segments
     if s.held[i] != s.held[first]:
-        mine, other = r.held[s.held[i]], r.held[s.held[first]]
-        message = (
-            f"jobs {r.name(s.job[i])} and {r.name(s.job[first])} share GPUs as {s.sharing[i]}, but "
-            f"hold {words(mine)} and {words(other)}"
-        )
+        names = f"{r.jobs[s.job[i]].id} and {r.jobs[s.job[first]].id}"
+        held = f"{words(r.held[s.held[i]])} and {words(r.held[s.held[first]])}"
+        message = f"jobs {names} share GPUs as {s.sharing[i]}, but hold {held}"
         r.findings.add("group", f"segments[{s.row[i]}]", message)
 
 
@@ -817,47 +752,37 @@ def check_capacity(r: Record, spans: Sequence[tuple[int, Any, Any]]) -> None:
     What ends at a moment is free for what starts at it. Jobs that share GPUs hold them once, in
     `spans`. CPUs and memory are floats in the log: they are added within a relative tolerance.
     """
-    s = r.segments
+    s, servers = r.segments, r.cluster.servers
     alone = np.flatnonzero(s.lasting & s.alone)
     holder = np.append(alone, np.array([i for i, *_ in spans], np.int64))
-    begin, end = (
-        np.append(own[alone], np.array([span[k] for span in spans], own.dtype)).astype(np.int64)
-        for k, own in ((1, s.start), (2, s.end))
-    )
-    place, share = r.entries(np.arange(len(s.row))[holder])
-    n = r.count[s.held[holder]]
-    server = r.share_server[share]
-    unknown = np.flatnonzero(server < 0)
-    for k in unknown.tolist():
-        i = place[k]
-        name = r.held[s.held[i]][share[k] - r.offset[s.held[i]]][0]
-        message = f"job {r.name(s.job[i])} is on {name}; there is no such"
-        r.findings.add("unknown_server", f"segments[{s.row[i]}]", message)
-    times = np.concatenate((np.repeat(begin, n), np.repeat(end, n)))
-    starts = np.repeat([True, False], len(place))
-    where = np.tile(server, 2)
-    rows = np.tile(s.row[place], 2)
-    order = np.lexsort((rows, starts, times, where))
-    order = order[where[order] >= 0]
-    where = where[order]
-    change = np.concatenate((r.share_amounts[share], -r.share_amounts[share]))[order]
-    used = np.cumsum(change, axis=0)
-    new = np.flatnonzero(np.diff(where, prepend=-1))
-    before = np.concatenate((np.zeros((1, 3)), used))[new]
-    used -= np.repeat(before, np.diff(np.append(new, len(where))), axis=0)
-    servers = r.cluster.servers
+    held, share = r.shared(holder)
+    where = r.server[share]
+    r.wrong("unknown_server", where < 0, "job {job} is on {server}; there is no such", 1, held)
+    times = []
+    for k, column in ((1, s.start), (2, s.end)):
+        of_groups = np.array([span[k] for span in spans], np.int64)
+        time = np.append(column[alone].astype(np.int64), of_groups)
+        times.append(np.repeat(time, r.count[s.held[holder]]))
+    held.time = times[0]
+    events = len(where)
+    begins = np.repeat([True, False], events)
+    order = np.lexsort((np.tile(held.row, 2), begins, np.concatenate(times), np.tile(where, 2)))
+    order = order[np.tile(where, 2)[order] >= 0]
+    server = where[order % events] if events else where
+    amounts = r.amounts[share]
+    used = np.cumsum(np.concatenate((amounts, -amounts))[order], axis=0)
+    new = np.flatnonzero(np.diff(server, prepend=-1))
+    earlier = np.concatenate((np.zeros((1, 3)), used))[new]
+    used -= np.repeat(earlier, np.diff(np.append(new, len(server))), axis=0)
     for k, resource in enumerate(RESOURCES):
-        rooms = [getattr(server, resource.kind) for server in servers]
-        room = np.array([math.inf if x is None else float(x) for x in rooms])[where]
-        over = starts[order] & (used[:, k] > room * (1 + resource.tolerance))
-        for e in np.flatnonzero(over).tolist():
-            i = np.tile(place, 2)[order[e]]
-            held, limit = used[e, k].item(), room[e].item()
-            message = (
-                f"at {at(times[order[e]])} jobs hold {held:g} {resource.unit} of "
-                f"{servers[where[e]].id}, which has {limit:g}"
-            )
-            r.findings.add(resource.kind, f"segments[{s.row[i]}]", message, held - limit)
+        sizes = [getattr(entry, resource.kind) for entry in servers]
+        room = np.array([math.inf if x is None else float(x) for x in sizes])[server]
+        over = begins[order] & (used[:, k] > room * (1 + resource.tolerance))
+        found, limit = np.zeros((2, events))
+        found[order[over]], limit[order[over]] = used[over, k], room[over]
+        message = "at {time} jobs hold {used:g} {unit} of {server}, which has {limit:g}"
+        more = {"used": found, "limit": limit, "unit": np.full(events, resource.unit)}
+        r.wrong(resource.kind, found > 0, message, found - limit, held, **more)
 
 
 def check_loans(r: Record) -> None:
@@ -866,19 +791,20 @@ def check_loans(r: Record) -> None:
         return
     spans = _spans(r)
     _check_schedule(r)
-    s = r.segments
-    for i in np.flatnonzero(np.array([True] * len(s.row))).tolist():
-        for server, *_ in r.held[s.held[i]]:
-            there = server not in r.pool or any(
-                begin <= s.start[i] and (end is None or end >= s.end[i])
-                for begin, end in spans[server]
+    held, _ = r.shared(np.arange(len(r.segments.row)))
+    columns = (held.server, held.start, held.end)
+    out = np.array(
+        [
+            server in r.pool
+            and not any(
+                begin <= start and (last is None or last >= end) for begin, last in spans[server]
             )
-            if not there:
-                message = (
-                    f"job {r.name(s.job[i])} is on {server} from {at(s.start[i])} to "
-                    f"{at(s.end[i])}, in which it is not lent throughout"
-                )
-                r.findings.add("not_lent", f"segments[{s.row[i]}]", message)
+            for server, start, end in zip(*(c.tolist() for c in columns), strict=True)
+        ],
+        bool,
+    )
+    message = "job {job} is on {server} from {start} to {end}, in which it is not lent throughout"
+    r.wrong("not_lent", out, message, 1, held)
 
 
 def _spans(r: Record) -> dict[str, list[tuple[Any, Any]]]:
@@ -887,7 +813,8 @@ def _spans(r: Record) -> dict[str, list[tuple[Any, Any]]]:
     come = {ticks(loan.time) for loan in r.cluster.loans}
     go = come | set(r.decisions.time.tolist())
     last = None
-    for row, time, server, lent in _loans(r):
+    columns = (r.loans.row, r.loans.time, r.loans.server, r.loans.lent)
+    for row, time, server, lent in zip(*(column.tolist() for column in columns), strict=True):
         where = f"loans[{row}]"
         if server not in r.pool:
             r.findings.add("loan", where, f"{server} is no server of the loan pool")
@@ -909,18 +836,12 @@ def _spans(r: Record) -> dict[str, list[tuple[Any, Any]]]:
     return spans
 
 
-def _loans(r: Record) -> Iterator[tuple[Any, ...]]:
-    loans = r.loans
-    columns = (loans.row, loans.time, loans.server, loans.lent)
-    return zip(*(column.tolist() for column in columns), strict=True)
-
-
 def _check_schedule(r: Record) -> None:
     """At no moment are more servers lent than the schedule says; as many come as it says."""
     schedule = [(ticks(loan.time), loan.servers) for loan in r.cluster.loans]
     moments: dict[Any, int] = {}
     coming: Counter[Any] = Counter()
-    for _, time, _, lent in _loans(r):
+    for time, lent in zip(r.loans.time.tolist(), r.loans.lent.tolist(), strict=True):
         coming[time] += lent
         moments[time] = moments.get(time, 0) + (1 if lent else -1)
     for time, _ in schedule:
@@ -948,117 +869,81 @@ def check_work(r: Record) -> None:
     work is done is complete at once: another stretch ends before that.
     """
     s = r.segments
-    if not len(s.row):
-        return
     total = r.work.astype(r.kind)[s.job]
-    done = np.cumsum(s.work - s.lost)
-    start = np.maximum.accumulate(np.where(s.first, np.arange(len(s.row)), 0))
-    until = np.append(0, done[:-1])
-    left = total - (until - until[start])
+    until = before(np.cumsum(s.work - s.lost))
+    begin = np.maximum.accumulate(np.where(s.first, np.arange(len(s.row)), 0))
+    left = total - (until - until[begin])
     time = s.end - s.start - s.overhead
     num, den = r.num[s.speed], r.den[s.speed]
     moves = num > 0
     able = np.maximum(0, time) * num // den
     needed = -(-left * den // np.where(moves, num, 1))
-    r.wrong(
-        "unfinished",
-        s.completed & (~moves | (time < needed)),
-        lambda i: (
-            f"job {r.name(s.job[i])} is complete at {at(s.end[i])}; in {at(time[i])} at speed "
-            f"{r.values[s.speed[i]]} it does {able[i]} of the {left[i]} that were left"
-        ),
-        lambda i: abs(left[i] - able[i]),
+    more = {"time": time, "able": able, "left": left, "total": total}
+    message = (
+        "job {job} is complete at {end}; in {time} at speed {speed} it does {able} of the {left} "
+        "that were left"
     )
+    short = s.completed & (~moves | (time < needed))
+    r.wrong("unfinished", short, message, abs(left - able), **more)
     late = moves & (time >= np.where(s.completed, needed + 1, np.maximum(1, needed)))
-    r.wrong(
-        "late",
-        late,
-        lambda i: (
-            f"job {r.name(s.job[i])} is done at {at(s.start[i] + s.overhead[i] + needed[i])}, but "
-            f"runs on until {at(s.end[i])}"
-        ),
-        lambda i: time[i] - needed[i],
-    )
-    work = np.where(late | s.completed, np.minimum(able, left), able)
-    r.wrong(
-        "work",
-        s.work != work,
-        lambda i: (
-            f"job {r.name(s.job[i])} does {s.work[i]} from {at(s.start[i])} to {at(s.end[i])}; "
-            f"{at(time[i])} at speed {r.values[s.speed[i]]} are {work[i]}"
-        ),
-        lambda i: abs(s.work[i] - work[i]),
-    )
-    restarts = np.array([not job.checkpoints for job in r.jobs], bool)[s.job]
+    message = "job {job} is done at {due}, but runs on until {end}"
+    r.wrong("late", late, message, time - needed, due=s.start + s.overhead + needed)
+    more["due_work"] = work = np.where(late | s.completed, np.minimum(able, left), able)
+    message = "job {job} does {work} from {start} to {end}; {time} at speed {speed} are {due_work}"
+    r.wrong("work", s.work != work, message, abs(s.work - work), **more)
     after = left - s.work
-    lost = np.where(s.preempted & restarts, total - after, 0)
-    r.wrong(
-        "lost",
-        s.lost != lost,
-        lambda i: (
-            f"job {r.name(s.job[i])} loses {s.lost[i]} of its work at {at(s.end[i])}; it is "
-            f"{lost[i]}"
-        ),
-        lambda i: abs(s.lost[i] - lost[i]),
+    more["due_loss"] = lost = np.where(
+        s.preempted & ~r.of_jobs("checkpoints")[s.job], total - after, 0
     )
-    r.wrong(
-        "unfinished",
-        s.completed & (after + s.lost != 0),
-        lambda i: (
-            f"job {r.name(s.job[i])} is complete at {at(s.end[i])}; of its work of {total[i]} "
-            f"there were {left[i]} left, and {s.work[i]} is done then"
-        ),
-        lambda i: abs(after[i] + s.lost[i]),
+    message = "job {job} loses {lost} of its work at {end}; it is {due_loss}"
+    r.wrong("lost", s.lost != lost, message, abs(s.lost - lost), **more)
+    message = (
+        "job {job} is complete at {end}; of its work of {total} there were {left} left, and {work} "
+        "is done then"
     )
+    rest = after + s.lost
+    r.wrong("unfinished", s.completed & (rest != 0), message, abs(rest), **more)
 
 
 def check_completions(r: Record) -> None:
     """Check that every job is complete once, after all that it does, and when the log ends."""
-    s, c = r.segments, r.completions
-    row = np.full(len(r.jobs), -1)
-    row[c.job] = np.arange(len(c.row))
-    last = np.full(len(r.jobs), -1)
+    s, c, n = r.segments, r.completions, len(r.jobs)
+    last = np.full(n, -1)
     last[s.job] = np.arange(len(s.row))
-    stopped = np.zeros(len(r.jobs), bool)
-    stopped[s.job[s.last]] = s.stopped[s.last]
-    for j in np.flatnonzero((row < 0) & ~stopped).tolist():
-        r.findings.add("not_completed", f"job {r.name(j)}", "it has no completion")
-    for j in np.flatnonzero(np.bincount(c.job, minlength=len(r.jobs)) > 1).tolist():
-        moments = " and ".join(at(time) for time in c.time[c.job == j].tolist())
-        message = f"job {r.name(j)} is complete at {moments}"
-        r.findings.add("completed_twice", f"completions[{c.row[row[j]]}]", message)
-    there = np.flatnonzero(row >= 0)
-    ran = last[there] >= 0
-    ends = np.zeros(len(there), bool)
-    ends[ran] = (s.completed & s.last)[last[there[ran]]]
-    ends[ran] &= s.end[last[there[ran]]].astype(np.int64) == c.time[row[there[ran]]]
-    for j in there[~ends].tolist():
-        what = "it never ran"
-        if last[j] >= 0:
-            what = f"its last stretch ends at {at(s.end[last[j]])} as {s.ending[last[j]]}"
-        message = f"job {r.name(j)} ends at {at(c.time[row[j]])}; {what}"
-        r.findings.add("completion", f"completions[{c.row[row[j]]}]", message)
-    end = np.full(len(r.jobs), np.iinfo(np.int64).max)
-    end[c.job] = c.time
-    r.wrong(
-        "after_end",
-        s.end > end[s.job],
-        lambda i: (
-            f"job {r.name(s.job[i])} runs until {at(s.end[i])}; it ends at {at(end[s.job[i]])}"
-        ),
-    )
-    latest = c.time.max(initial=-1)
-    if len(c.row) and r.meta["end"] != latest:
-        message = f"the log ends at {at(r.meta['end'])}, the last completion is at {at(latest)}"
+    done = np.full(n, np.iinfo(np.int64).max)
+    done[c.job] = c.time
+    times = np.bincount(c.job, minlength=n)
+    stopped = (last >= 0) & np.append(s.stopped, False)[last]
+    for j in np.flatnonzero((times == 0) & ~stopped).tolist():
+        r.findings.add("not_completed", f"job {r.jobs[j].id}", "it has no completion")
+    row = np.full(n, -1)
+    row[c.job] = np.arange(len(c.row))
+    latest = row[c.job] == np.arange(len(c.row))
+    moments = np.full(len(c.row), None)
+    for i in np.flatnonzero(latest & (times[c.job] > 1)).tolist():
+        moments[i] = " and ".join(at(time) for time in c.time[c.job == c.job[i]].tolist())
+    message = "job {job} is complete at {moments}"
+    r.wrong("completed_twice", latest & (times[c.job] > 1), message, 1, c, moments=moments)
+    place = last[c.job]
+    ended = (place >= 0) & np.append(s.completed, False)[place]
+    ended &= np.append(s.end, -1)[place] == c.time
+    more = {"due": np.append(s.end, 0)[place], "ending": np.append(s.ending, None)[place]}
+    message = "job {job} ends at {time}; its last stretch ends at {due} as {ending}"
+    r.wrong("completion", latest & ~ended & (place >= 0), message, 1, c, **more)
+    never = latest & (place < 0)
+    r.wrong("completion", never, "job {job} ends at {time}; it never ran", 1, c)
+    message = "job {job} runs until {end}; it ends at {due}"
+    r.wrong("after_end", s.end > done[s.job], message, due=done[s.job])
+    end = c.time.max(initial=-1)
+    if len(c.row) and r.meta["end"] != end:
+        message = f"the log ends at {at(r.meta['end'])}, the last completion is at {at(end)}"
         r.findings.add("end", "meta.end", message)
-    by_row = np.argsort(s.row)
-    for table, times, rows in (
-        ("completions", c.time, c.row),
-        ("segments", s.end[by_row], s.row[by_row]),
-    ):
-        for i in np.flatnonzero(times[1:] < times[:-1]).tolist():
-            message = f"it ends at {at(times[i + 1])}, the one before at {at(times[i])}"
-            r.findings.add("order", f"{table}[{rows[i + 1]}]", message)
+    ends = Table("segments", s.row, {"time": s.end})
+    ends.take(np.argsort(s.row))
+    for table in (c, ends):
+        message = "it ends at {time}, the one before at {due}"
+        earlier = before(table.time)
+        r.wrong("order", table.time < earlier, message, 1, table, due=earlier)
 
 
 CAUSES = ("arrival", "completion", "round", "wake", "loan")
@@ -1072,69 +957,48 @@ def check_decisions(r: Record) -> None:
     Preempted jobs are recounted for all together. A job that ends at once is gone at the next.
     """
     s, d = r.segments, r.decisions
-    if not len(d.row):
-        return
-    first = np.diff(d.time, prepend=-1) != 0
-    firsts = np.flatnonzero(first)
-    times = d.time[firsts]
-    before = np.append(-1, times[:-1])
-    for k in np.flatnonzero(times < before).tolist():
-        message = f"it is at {at(times[k])}, the one before at {at(before[k])}"
-        r.findings.add("order", f"decisions[{d.row[firsts[k]]}]", message)
+    earlier = before(d.time, -1)
+    first = d.time != earlier
+    message = "it is at {time}, the one before at {due}"
+    r.wrong("order", d.time < earlier, message, 1, d, due=earlier)
     start, end = s.start.astype(np.int64), s.end.astype(np.int64)
-    submits, begins, ends, complete, at_once, stopped = (
-        np.sort(values)
-        for values in (
-            r.submit,
-            start[s.lasting],
-            end[s.lasting],
-            end[s.lasting & s.completed],
-            end[s.completed & (start == end)],
-            end[s.preempted],
-        )
-    )
-    done = np.searchsorted(complete, times, "right")
-    running = np.searchsorted(begins, times) - np.searchsorted(ends, times)
-    running -= done - np.searchsorted(complete, times)
-    gone = done + np.searchsorted(at_once, times)
-    waiting = np.searchsorted(submits, times, "right") - gone - running
-    preempted = np.searchsorted(stopped, times, "right") - np.searchsorted(stopped, times)
-    started = np.bincount(r.starts.place, minlength=len(d.row))
-
-    def expect(kind: str, which: Array, stated: Array, counted: Array) -> None:
-        for k in np.flatnonzero(stated != counted).tolist():
-            _expect(r, kind, which[k], stated[k], counted[k])
-
-    expect("running", firsts, d.running[firsts], running)
-    expect("waiting", firsts, d.waiting[firsts], waiting)
-    expect("preempted", firsts, np.add.reduceat(d.preempted, firsts), preempted)
-    expect("started", np.arange(len(d.row)), d.started, started)
     instant = s.completed & (start == end)
-    loans = np.array([ticks(loan.time) for loan in r.cluster.loans], np.int64)
-    happens = {
-        "arrival": np.isin(d.time, submits),
-        "completion": np.isin(d.time, complete),
-        "loan": np.isin(d.time, loans),
-    }
+    complete, at_once = np.sort(end[s.lasting & s.completed]), np.sort(end[instant])
+
+    def until(times: Array, side: Any = "left") -> Array:
+        return np.searchsorted(np.sort(times), d.time, side)
+
+    gone = until(complete, "right")
+    running = until(start[s.lasting]) - until(end[s.lasting]) - gone + until(complete)
+    waiting = until(r.submit, "right") - gone - until(at_once) - running
+    stopped = end[s.preempted]
+    groups = np.cumsum(first) - 1
+    preempted = np.bincount(groups, d.preempted).astype(np.int64)[groups]
+    _expect(r, "running", first, d.running, running)
+    _expect(r, "waiting", first, d.waiting, waiting)
+    _expect(r, "preempted", first, preempted, until(stopped, "right") - until(stopped))
+    started = np.bincount(r.starts.place, minlength=len(d.row))
+    _expect(r, "started", np.ones(len(d.row), bool), d.started, started)
+    loans = [ticks(loan.time) for loan in r.cluster.loans]
+    happens = {"arrival": r.submit, "completion": complete, "loan": np.array(loans, np.int64)}
     _check_causes(r, first, np.isin(d.time, at_once), happens)
-    if len(firsts) < len(d.row):
-        jobs = s.changed & s.lasting, instant, s.preempted
-        changed, ending, stopped_jobs = ({} for _ in range(3))  # type: ignore[var-annotated]
-        for found, mask in zip((changed, ending, stopped_jobs), jobs, strict=True):
-            for time, j in zip(end[mask].tolist(), s.job[mask].tolist(), strict=True):
-                found.setdefault(time, set()).add(j)
-        stops = np.append(firsts[1:], len(d.row))
-        for k in np.flatnonzero(stops - firsts > 1).tolist():
-            time = int(times[k])
-            known = (found.get(time, set()) for found in (changed, ending, stopped_jobs))
-            _check_later(r, range(firsts[k], stops[k]), *known)
+    if first.all():
+        return
+    known: list[dict[int, set[int]]] = []
+    for mask in (s.changed & s.lasting, instant, s.preempted):
+        known.append(defaultdict(set))
+        for time, j in zip(end[mask].tolist(), s.job[mask].tolist(), strict=True):
+            known[-1][time].add(j)
+    edges = np.append(np.flatnonzero(first), len(d.row))
+    for k in np.flatnonzero(np.diff(edges) > 1).tolist():
+        _check_later(r, range(edges[k], edges[k + 1]), *(jobs[d.time[edges[k]]] for jobs in known))
 
 
-def _expect(r: Record, kind: str, i: int, stated: Any, counted: Any) -> None:
-    if stated != counted:
-        time, where = r.decisions.time[i], f"decisions[{r.decisions.row[i]}]"
-        message = f"at {at(time)} {stated} jobs are {kind}, the log has {counted}"
-        r.findings.add(kind, where, message, abs(int(stated) - int(counted)))
+def _expect(r: Record, kind: str, which: Array, stated: Array, counted: Array) -> None:
+    wrong = which & (stated != counted)
+    message = "at {time} {is_said} jobs are {kind}, the log has {is_so}"
+    more = {"kind": np.full(len(which), kind), "is_said": stated, "is_so": counted}
+    r.wrong(kind, wrong, message, abs(stated - counted), r.decisions, **more)
 
 
 def _check_later(
@@ -1145,52 +1009,39 @@ def _check_later(
     Given are the jobs that run on, that end at once, and that are preempted at that time.
     """
     d = r.decisions
-    order = np.searchsorted(r.starts.place, (decisions.start, decisions.stop))
     jobs: dict[int, set[int]] = {i: set() for i in decisions}
-    for k in range(*order):
+    for k in np.flatnonzero(np.isin(r.starts.place, decisions)).tolist():
         jobs[int(r.starts.place[k])].add(int(r.starts.job[k]))
     last = {j: i for i in decisions for j in jobs[i]}
     running = set(running)
+    row = np.arange(len(d.row))
     for i in decisions[:-1]:
         if jobs[i] & stopped:
             return
         waiting = d.waiting[i] - len(jobs[i] - running) + d.preempted[i]
         running |= jobs[i]
-        _expect(r, "waiting", i + 1, d.waiting[i + 1], waiting)
+        _expect(r, "waiting", row == i + 1, d.waiting, np.full(len(row), waiting))
         gone = sum(last[j] == i for j in jobs[i] & instant)
         present = d.waiting[i] + d.running[i] - gone
-        _expect(r, "running", i + 1, d.running[i + 1], present - waiting)
+        _expect(r, "running", row == i + 1, d.running, np.full(len(row), present - waiting))
 
 
 def _check_causes(r: Record, first: Array, instant: Array, happens: Mapping[str, Array]) -> None:
     """Check the causes against what happened; after the first decision jobs can only end."""
     d = r.decisions
     number: dict[str, int] = {}
-    code = np.array([number.setdefault(cause, len(number)) for cause in d.cause.tolist()])
+    code = np.array([number.setdefault(cause, len(number)) for cause in d.cause.tolist()], np.int64)
     parts = [cause.split("+") for cause in number]
-    odd = np.array([part != [cause for cause in CAUSES if cause in part] for part in parts])
-    known = ", ".join(CAUSES)
-    r.wrong(
-        "cause",
-        odd[code],
-        lambda i: f"{d.cause[i]!r} is not made of {known}, in this order",
-        table="decisions",
-    )
-    completion = np.array([cause == "completion" for cause in number])
-    r.wrong(
-        "cause",
-        ~first & ~(completion[code] & instant),
-        lambda i: f"at {at(d.time[i])} it is decided again, because of {d.cause[i]}",
-        table="decisions",
-    )
-    for cause, did in happens.items():
-        says = np.array([cause in part for part in parts])[code]
-
-        def message(i: int, cause: str = cause, did: Array = did) -> str:
-            what = f"one more: {cause}" if did[i] else f"no {cause}"
-            return f"its cause is {d.cause[i]}; at {at(d.time[i])} there is {what}"
-
-        r.wrong("cause", first & (did != says), message, table="decisions")
+    odd = np.array([part != [cause for cause in CAUSES if cause in part] for part in parts], bool)
+    message = f"{{cause!r}} is not made of {', '.join(CAUSES)}, in this order"
+    r.wrong("cause", odd[code], message, 1, d)
+    again = ~first & ~((d.cause == "completion") & instant)
+    r.wrong("cause", again, "at {time} it is decided again, because of {cause}", 1, d)
+    for cause, times in happens.items():
+        did, says = np.isin(d.time, times), np.array([cause in part for part in parts], bool)[code]
+        message = "its cause is {cause}; at {time} there is "
+        r.wrong("cause", first & did & ~says, f"{message}one more: {cause}", 1, d)
+        r.wrong("cause", first & ~did & says, f"{message}no {cause}", 1, d)
 
 
 def check_figures(r: Record, summary: Mapping[str, Any]) -> None:
@@ -1208,13 +1059,10 @@ def check_figures(r: Record, summary: Mapping[str, Any]) -> None:
 
 def figures(r: Record) -> dict[str, Any]:
     """Return metrics by the names of `simulation.measures.metrics.summary`; times in seconds."""
-    s, c = r.segments, r.completions
-    length = s.end - s.start
-    done = np.append(0, np.cumsum(length))
-    edges = np.searchsorted(s.job, np.arange(len(r.jobs) + 1))
-    had = done[edges[1:]] - done[edges[:-1]]
+    s, c, n = r.segments, r.completions, len(r.completions.row)
+    had = np.zeros(len(r.jobs), r.kind)
+    np.add.at(had, s.job, s.end - s.start)
     jct = c.time.astype(r.kind) - r.submit[c.job]
-    n = len(c.row)
     result: dict[str, Any] = {"jobs": len(r.jobs), "completed": n}
     for name, times in (("jct", jct), ("queueing", jct - had[c.job])):
         values = sorted(times.tolist())
@@ -1223,32 +1071,17 @@ def figures(r: Record) -> dict[str, Any]:
         result[f"p95_{name}"] = Fraction(values[95 * n // 100], TICKS)
         result[f"p99_{name}"] = Fraction(values[99 * n // 100], TICKS)
     last = int(c.time.max())
-    gpus = sum(server.gpus for server in r.cluster.servers)
     result["makespan"] = Fraction(last, TICKS)
-    result["utilization"] = Fraction(_held(r), gpus * last) if last else 0
+    result["utilization"] = Fraction(_held(r), r.cluster.gpus * last) if last else 0
     result["preemptions"] = int(s.preempted.sum())
     result["decisions"] = len(r.decisions.row)
-    typed = {j for j, job in enumerate(r.jobs) if job.gpu_type and not job.rates}
-    types = {server.id: server.gpu_type for server in r.cluster.servers if server.gpu_type}
-    if typed and types:
-        pairs = set(zip(s.job.tolist(), s.held.tolist(), strict=True))
-        placed = {
-            (j, types[share[0]])
-            for j, held in pairs
-            if j in typed
-            for share in r.held[held]
-            if share[0] in types
-        }
-        other = {j for j, kind in placed if kind not in str(r.jobs[j].gpu_type).split("|")}
-        result["other_gpu_type"] = len(other)
     return result
 
 
 def _held(r: Record) -> int:
     """Return the GPU time held; jobs that share GPUs hold them once, if the log says which."""
     s = r.segments
-    held = ((s.end - s.start).astype(object) * s.gpus)[s.alone]
-    total = int(held.sum()) if len(held) else 0
+    total = int(((s.end - s.start).astype(object) * s.gpus)[s.alone].sum())
     groups: dict[Any, list[tuple[Any, Any, int]]] = defaultdict(list)
     for i in np.flatnonzero(~s.alone).tolist():
         groups[s.sharing[i]].append((int(s.start[i]), int(s.end[i]), int(s.gpus[i])))

@@ -29,8 +29,8 @@ Everything that the auditor and the metrics need is in it. Times are whole micro
 ``timings``
     ``decision`` (row number), ``seconds``: what depends on the machine. It is in no comparison.
 
-The tables are ``STRICT``, and each column has the check of `COLUMNS`: a row that breaks one is never
-written. Logs of earlier versions have the same columns without these; they are read as well.
+The tables are ``STRICT``, and each column has the check of `COLUMNS`: a row that breaks one is
+never written. Logs of earlier versions have the same columns without these; they are read as well.
 """
 
 from __future__ import annotations

@@ -93,7 +93,6 @@ def reach_verdict(study: Figures) -> Verdict:
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
     sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
     sentences += _baseline(study)
-    sentences += _other_types(study)
     remedies = _remedies(study)[: int(study.period.capacity.measured)]
     return Verdict(headline, True, tuple(sentences), remedies)
 
@@ -158,18 +157,6 @@ def _baseline(study: Figures) -> list[str]:
         "cluster runs backfill, so large is what the model leaves out, and smaller differences "
         "between a policy and the record say nothing. Compare policies with simulated backfill, "
         "too."
-    ]
-
-
-def _other_types(study: Figures) -> list[str]:
-    """Return how many jobs the policies placed on another type of GPU than recorded."""
-    counts = [(o.name, o.run.summary.get("other_gpu_type")) for o in study.outcomes if o.run]
-    placed = ", ".join(f"{name} {count:,}" for name, count in counts if count)
-    if not placed:
-        return []
-    return [
-        f"Jobs placed on another type of GPU than recorded, where they run as long: {placed}. A "
-        "policy may save waiting by that which no user would accept."
     ]
 
 
