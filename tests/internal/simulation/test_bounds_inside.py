@@ -9,11 +9,10 @@ import pytest
 from dlsched import OptionError
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import program
-from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
-from dlsched.simulation.bounds.program import Multipliers
-from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
+from dlsched.simulation.bounds.makespan import Multipliers
+from dlsched.simulation.bounds.mean import Prices, Relaxation, evaluate
+from dlsched.simulation.bounds.sharing import group_facet, mixtures, stage_facet, stage_sharing
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.kernels import relaxation
 from kernel_sources import as_python

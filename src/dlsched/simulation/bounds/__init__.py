@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds import makespan, mean
-from dlsched.simulation.bounds.modes import demands
+from dlsched.simulation.bounds.demands import demands
 from dlsched.simulation.bounds.sharing import stage_sharing
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
