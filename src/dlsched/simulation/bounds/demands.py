@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from operator import itemgetter, le, mul
@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from dlsched.errors import OptionError
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
 
@@ -148,6 +149,8 @@ class Demands(NamedTuple):
         Submission and work of each job, in whole microseconds.
     kind
         Of each job, its position in `kinds`.
+    classes
+        How many of the resources, the first, are classes of GPUs; each mode uses one of these.
     """
 
     resources: tuple[Resource, ...]
@@ -155,6 +158,13 @@ class Demands(NamedTuple):
     work: tuple[int, ...]
     kind: tuple[int, ...]
     kinds: tuple[Kind, ...]
+    classes: int = 1
+
+    @property
+    def alone(self) -> list[tuple[Fraction, ...]]:
+        """Weights by which each resource counts alone."""
+        resources = range(len(self.resources))
+        return [tuple(Fraction(i == k) for i in resources) for k in resources]
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -168,7 +178,10 @@ class Demands(NamedTuple):
 
     @classmethod
     def of(
-        cls, resources: Sequence[Resource], jobs: Sequence[tuple[int, int, tuple[Mode, ...]]]
+        cls,
+        resources: Sequence[Resource],
+        jobs: Sequence[tuple[int, int, tuple[Mode, ...]]],
+        classes: int = 1,
     ) -> Demands:
         """Return the demands of jobs, given by submission, work and modes."""
         release, work, modes_of_job = zip(*jobs, strict=True)
@@ -179,6 +192,7 @@ class Demands(NamedTuple):
             work=work,
             kind=tuple(number[modes] for modes in modes_of_job),
             kinds=tuple(map(Kind, number)),
+            classes=classes,
         )
 
 
@@ -220,10 +234,11 @@ def pool(d: Demands, weights: Sequence[Fraction]) -> Pool:
 
 
 class GpuClass(NamedTuple):
-    """GPUs that are alike: their type, and the pool of their servers."""
+    """GPUs that are alike: their type, the pool of their servers, and which jobs may use them."""
 
     kind: str | None
     pool: str
+    users: int
 
 
 class Throughput(NamedTuple):
@@ -237,7 +252,8 @@ class Throughput(NamedTuple):
 def demands(workload: Workload, cluster: Cluster) -> Demands:
     """Return the demands of a workload. Overheads are left out: a policy may cause none.
 
-    A mode of a job is a class of GPUs with CPUs and memory per GPU. GPUs above the fewest may add
+    A mode of a job is a class of GPUs that it may use, with CPUs and memory per GPU. GPUs above the
+    fewest may add
     less than one GPU without loss, so GPU time counts those without loss (`Job.throughput`), and
     its time is that with most GPUs. On GPUs of several classes at once none does more than in its
     own mode: of several types all are as slow as the slowest, of both pools each is at most as fast
@@ -250,13 +266,28 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
     OptionError
         If a job can run on no GPU of the cluster.
     """
-    classes = gpu_classes(cluster)
+    where = eligibility(workload, cluster)
+    classes = gpu_classes(cluster, where)
+    resources = [
+        Resource(f"GPUs {c.kind or ''}".strip(), gpus_over_time(cluster, servers))
+        for c, servers in classes.items()
+    ]
+    lent = [c.pool == LOAN for c in classes]
+    if sum(lent) > 1:
+        # No more servers are lent than the loan has, whatever their classes.
+        resources.append(
+            Resource(
+                "GPUs on loan",
+                gpus_over_time(
+                    cluster, [i for i, s in enumerate(cluster.servers) if s.pool == LOAN]
+                ),
+            )
+        )
     amounts = limits(workload, cluster)
-    resources = [Resource(f"GPUs {c.kind or ''}".strip(), steps) for c, steps in classes.items()]
     resources += [Resource(name, ((0, amount),)) for name, amount in amounts.items()]
     known: dict[tuple[object, ...], tuple[Mode, ...]] = {}
     rows = []
-    for job in workload.jobs:
+    for job, place in zip(workload.jobs, where.of_job.tolist(), strict=True):
         like = (
             job.gpus,
             job.min_gpus,
@@ -264,34 +295,42 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
             job.scaling_loss,
             job.gpu_type,
             job.profile,
-            _may_borrow(job),
+            place,
             *job.rates.items(),
         )
         modes = known.get(like)
         if modes is None:
             matrix = None if job.profile is None else workload.matrices[job.profile]
-            modes = known[like] = _undominated(_modes(job, matrix, list(classes), list(amounts)))
+            usable = [bool(where.table[place, c.users]) for c in classes]
+            found = _modes(job, matrix, list(classes), usable, list(amounts))
+            modes = known[like] = _undominated(found)
         if not modes:
             raise OptionError(f"job {job.id} can run on no GPU of the cluster; it has no bound")
         rows.append((job.submit_ticks, job.work_ticks, modes))
-    return Demands.of(resources, rows)
+    return Demands.of(resources, rows, len(classes))
 
 
-def gpu_classes(cluster: Cluster) -> Mapping[GpuClass, AmountSteps]:
-    """Return the classes of GPUs, each with its numbers over time.
-
-    Of the loan pool, as many servers as are lent count with the most GPUs that they can have.
-    """
-    sizes: dict[GpuClass, list[int]] = {}
-    for server in cluster.servers:
-        sizes.setdefault(GpuClass(server.gpu_type, server.pool), []).append(server.gpus)
-    lent = {ticks(loan.time): loan.servers for loan in cluster.loans}
-    classes = {}
-    for gpu_class, gpus in sizes.items():
-        gpus.sort(reverse=True)
-        servers = {0: 0} | lent if gpu_class.pool == LOAN else {0: len(gpus)}
-        classes[gpu_class] = tuple((t, Fraction(sum(gpus[:n]))) for t, n in servers.items())
+def gpu_classes(cluster: Cluster, where: Eligibility) -> dict[GpuClass, list[int]]:
+    """Return the classes of GPUs, each with the positions of its servers."""
+    classes: dict[GpuClass, list[int]] = {}
+    for i, (server, users) in enumerate(
+        zip(cluster.servers, where.of_server.tolist(), strict=True)
+    ):
+        classes.setdefault(GpuClass(server.gpu_type, server.pool, users), []).append(i)
     return classes
+
+
+def gpus_over_time(cluster: Cluster, chosen: Iterable[int]) -> AmountSteps:
+    """Return the most GPUs that servers, given by their positions, can have at any time.
+
+    Of the loan pool, as many servers as are lent count, with the most GPUs that they can have.
+    """
+    servers = [cluster.servers[i] for i in chosen]
+    own = sum(server.gpus for server in servers if server.pool != LOAN)
+    lent = sorted((server.gpus for server in servers if server.pool == LOAN), reverse=True)
+    loans = {ticks(loan.time): loan.servers for loan in cluster.loans}
+    counts = {0: 0} | (loans if lent else {})
+    return tuple((t, Fraction(own + sum(lent[:n]))) for t, n in counts.items())
 
 
 def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:
@@ -309,26 +348,26 @@ def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:
     return amounts
 
 
-def _may_borrow(job: Job) -> bool:
-    """Return whether a job may run on servers of the loan pool."""
-    return job.fungible or job.heterogeneous
-
-
 def _modes(
-    job: Job, matrix: Matrix | None, classes: Sequence[GpuClass], amounts: Sequence[str]
+    job: Job,
+    matrix: Matrix | None,
+    classes: Sequence[GpuClass],
+    usable: Sequence[bool],
+    amounts: Sequence[str],
 ) -> Iterator[Mode]:
     work = Fraction(job.throughput(job.gpus))
     most = Fraction(job.throughput(job.max_gpus))
+    lent = [c.pool == LOAN for c in classes]
     for i, gpu_class in enumerate(classes):
         speed = Fraction(1)
         if job.rates and job.gpu_type is not None:
             speed = Fraction(job.rates.get(gpu_class.kind or "", 0)) / job.rates[job.gpu_type]
-        if not speed or (gpu_class.pool == LOAN and not _may_borrow(job)):
+        if not speed or not usable[i]:
             continue
         for point in _throughputs(matrix):
             area = work / (speed * point.relative)
-            uses = [Fraction(0)] * len(classes)
-            uses[i] = area
+            uses = [area * (i == k) for k in range(len(classes))]
+            uses += [area * lent[i]] * (sum(lent) > 1)
             uses += [area * getattr(point, name) for name in amounts]
             yield Mode(area / most, tuple(uses))
 

@@ -33,7 +33,7 @@ from dlsched.errors import OptionError
 from dlsched.simulation.bounds import pooled
 from dlsched.simulation.bounds.demands import Capacity, Demands, Kind, Resource, pool, weighted_sum
 from dlsched.simulation.bounds.makespan import capacity_weights
-from dlsched.simulation.bounds.pooled import intervals_and_prices
+from dlsched.simulation.bounds.pooled import intervals_and_prices, prices_between
 from dlsched.simulation.bounds.sharing import Sharing, group_facet, mixtures, stage_facet
 from dlsched.simulation.kernels.relaxation import relax
 
@@ -274,6 +274,23 @@ class PriceAscent:
         per_unit = np.array([[float(weight * scale)] for weight in weights])
         return cls(Relaxation(d, unit, starts), per_unit * first)
 
+    @classmethod
+    def of_classes(cls, d: Demands, relaxation: Relaxation) -> PriceAscent:
+        """Return a search that begins with prices of a machine of its own for each class of GPUs.
+
+        Parameters
+        ----------
+        relaxation
+            Whose intervals it takes.
+        """
+        edges = relaxation.starts.astype(float) * relaxation.unit
+        values = np.zeros((len(d.resources), len(edges)))
+        for k, weights in enumerate(d.alone[: d.classes]):
+            machine = pool(d, weights)
+            scale = max(rate for _, rate in machine.steps) / (d.resources[k].most or 1)
+            values[k] = prices_between(machine, edges) * float(scale)
+        return cls(relaxation, values)
+
     @property
     def best_prices(self) -> Prices:
         """The best prices, in whole numbers."""
@@ -365,7 +382,8 @@ class Proof(NamedTuple):
 
     def total(self, d: Demands) -> tuple[Fraction, str]:
         """Return the greatest bound on the sum of completion times, in microseconds; its source."""
-        return max((evaluate(d, self.prices), "prices of GPU time"), of_pool(d, self.weights))
+        priced = (evaluate(d, self.prices), "prices of GPU time")
+        return max(priced, of_pool(d, self.weights), of_classes(d))
 
 
 def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
@@ -378,17 +396,29 @@ def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
     )
 
 
+def of_classes(d: Demands) -> tuple[Fraction, str]:
+    """Return a bound from a machine for each class of GPUs, and its source.
+
+    Each does the jobs that can use no other class; all others are alone.
+    """
+    alone = Fraction(sum(d.release) + sum(d.lengths))
+    if d.classes == 1:
+        return alone, "each job alone"
+    more = sum((of_pool(d, weights)[0] - alone for weights in d.alone[: d.classes]), Fraction(0))
+    return alone + more, "a pooled machine for each class of GPUs"
+
+
 def prove(d: Demands) -> Proof:
     """Return weights and prices for jobs that have their GPUs to themselves."""
     starts = [ONE]
     if len(d.resources) > 1:
         # Those by which all jobs take longest; one resource alone, where that says more.
         starts = [capacity_weights(d)]
-        resources = range(len(d.resources))
-        alone = [tuple(Fraction(i == k) for i in resources) for k in resources]
-        best = max((*starts, *alone), key=lambda weights: of_pool(d, weights)[0])
+        best = max((*starts, *d.alone), key=lambda weights: of_pool(d, weights)[0])
         starts = list(dict.fromkeys((*starts, best)))
     searches = [PriceAscent.of(d, weights) for weights in starts]
+    if of_classes(d)[0] > of_pool(d, starts[-1])[0]:
+        searches.append(PriceAscent.of_classes(d, searches[0].relaxation))
     for search in searches:
         search.run()
     return Proof(starts[-1], max(searches, key=lambda search: search.best).best_prices)

@@ -47,8 +47,7 @@ def total_by_remaining_time(d: Pool) -> Fraction:
             k = capacity.step(end)
             count[k] += 1
             moments[k] += end - capacity.done[k]
-    # A job of no area is never processed: it is complete when it is submitted.
-    total = Fraction(sum(r for r, a in zip(d.release, d.area, strict=True) if not a))
+    total = Fraction(_without_area(d))
     total += weighted_sum(count, capacity.starts)
     for moment, rate in zip(moments, capacity.rate, strict=True):
         if rate:
@@ -73,11 +72,15 @@ def total_by_busy_time(d: Pool) -> Fraction:
             moments[j] += capacity.starts[k] * (last - first)
             if capacity.rate[k]:
                 moments[j] += (last - first) * (last + first) // (2 * capacity.rate[k])
-    total = sum(
-        moment // area if area else release
-        for moment, area, release in zip(moments, d.area, d.release, strict=True)
-    )
-    return total + Fraction(sum(d.length), 2)
+    jobs = list(zip(moments, d.area, d.length, strict=True))
+    total = sum(moment // area for moment, area, _ in jobs if area)
+    return total + _without_area(d) + Fraction(sum(length for _, area, length in jobs if area), 2)
+
+
+def _without_area(d: Pool) -> int:
+    """Return the sum of submissions and lengths of jobs that the machine does not process."""
+    jobs = zip(d.release, d.length, d.area, strict=True)
+    return sum(release + length for release, length, area in jobs if not area)
 
 
 def stretches(
@@ -138,10 +141,7 @@ def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[in
     unit, starts, prices
         Microseconds per unit; prices in time of completion per area, 0 in the last interval.
     """
-    capacity = d.capacity
-    work = stretches(d, capacity, list(d.area), by_remaining=False)
-    rows = [(j, capacity.reached(s), capacity.reached(e)) for j, s, e in work if e > s]
-    lines = _lines(np.array(rows, float).reshape(-1, 3), np.array(d.area, float))
+    lines = _busy_lines(d)
     release = np.array(d.release, float)
     last_end = lines.end.max(initial=0.0)
     horizon = max(last_end, release.max(), float(max(d.length))) * AFTER + 1
@@ -155,12 +155,19 @@ def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[in
     later = np.linspace(times[-1], horizon, EVEN)
     times = np.concatenate((times, later))
     starts = np.unique((times // unit).astype(np.int64))
-    prices = np.zeros(len(starts))
-    if rows and len(starts) > 1:
-        edges = starts.astype(float) * unit
-        mean = np.diff(lines.integral(edges)) / np.diff(edges)
-        prices[:-1] = np.maximum(mean, 0.0)
-    return unit, starts.tolist(), prices
+    return unit, starts.tolist(), _means(lines, starts.astype(float) * unit)
+
+
+def prices_between(d: Pool, edges: Floats) -> Floats:
+    """Return the prices of a machine in intervals that begin at given times, in microseconds."""
+    return _means(_busy_lines(d), edges)
+
+
+def _means(lines: _Lines, edges: Floats) -> Floats:
+    prices = np.zeros(len(edges))
+    if len(lines.begin) and len(edges) > 1:
+        prices[:-1] = np.maximum(np.diff(lines.integral(edges)) / np.diff(edges), 0.0)
+    return prices
 
 
 class _Lines(NamedTuple):
@@ -183,6 +190,13 @@ class _Lines(NamedTuple):
         until: Floats = before[line] + self.first[line] * inside + slope * inside * inside / 2
         until[position < 0] = 0.0
         return until
+
+
+def _busy_lines(d: Pool) -> _Lines:
+    capacity = d.capacity
+    work = stretches(d, capacity, list(d.area), by_remaining=False)
+    rows = [(j, capacity.reached(s), capacity.reached(e)) for j, s, e in work if e > s]
+    return _lines(np.array(rows, float).reshape(-1, 3), np.array(d.area, float))
 
 
 def _lines(rows: Floats, area: Floats) -> _Lines:

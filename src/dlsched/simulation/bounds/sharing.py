@@ -21,8 +21,7 @@ from dlsched.simulation.bounds.demands import (
     Mode,
     Resource,
     demands,
-    gpu_classes,
-    weighted_steps,
+    gpus_over_time,
     weighted_sum,
 )
 from dlsched.simulation.engine.speeds import Stages, least_iteration_time
@@ -246,8 +245,7 @@ def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
     if not most:
         raise OptionError("the jobs have no stages; sharing is undefined")
     d = demands(workload, cluster)
-    classes = gpu_classes(cluster)
-    gpus = [min(sum(mode.uses[: len(classes)]) for mode in kind.modes) for kind in d.kinds]
+    gpus = [min(sum(mode.uses[: d.classes]) for mode in kind.modes) for kind in d.kinds]
     kinds_of_jobs = [_Kind(job.min_gpus, job.max_gpus, job.stages) for job in workload.jobs]
     number = {kind: k for k, kind in enumerate(dict.fromkeys(kinds_of_jobs))}
     kinds = list(number)
@@ -258,9 +256,8 @@ def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
             return sum(stages[group[0]], Fraction(0))
         return least_iteration_time(tuple(sorted(kinds[k].stages for k in group)))
 
-    amounts = list(classes.values())
     return Sharing(
-        gpus=Resource("GPUs", weighted_steps([1] * len(amounts), amounts)),
+        gpus=Resource("GPUs", gpus_over_time(cluster, range(len(cluster.servers)))),
         release=d.release,
         work=d.work,
         length=tuple(d.kinds[k].length for k in d.kind),
