@@ -54,7 +54,6 @@ CASES = [
     ({"regions": ["eu"]}, {}, None),
     ({"clusters": ["c1"]}, {"cluster": "c2"}, "cluster"),
     ({"server_gpus": 8}, {}, "GPUs of a server"),
-    ({"gpus": 8, "gpus_per_worker": 8}, {}, "GPUs of a server"),
     ({"gpus": 8}, {}, None),
     ({"server_cpus": 32}, {"cpus": 16}, "CPUs of a server"),
     ({"server_cpus": 32}, {}, None),

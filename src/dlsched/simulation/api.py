@@ -15,6 +15,7 @@ from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.engine.policy import Policy, policy_name
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
+from dlsched.simulation.policies.divided import held_to
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -89,6 +90,7 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
+    policy_object = held_to(policy_object, workload, cluster)
     where = require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta("end"):

@@ -47,6 +47,10 @@ class BasePolicy(ABC):
         Whether it has methods although it solves no problem, as the programs of Gavel.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    keeps_to
+        Of what says where a job may run (`Obstacle.what`), that which it keeps to by itself; None
+        for all. If there is more, it decides for each class of jobs apart, on the servers where
+        these may run: see `dlsched.simulation.policies.divided`.
     own_estimates
         Whether it makes its own use of `Job.estimate`: then the remaining times that it sees are
         the true ones.
@@ -60,6 +64,7 @@ class BasePolicy(ABC):
     problem: ClassVar[str | None] = None
     own_methods: ClassVar[bool] = False
     own_estimates: ClassVar[bool] = False
+    keeps_to: frozenset[str] | None = None
     interval: Number | None = None
     on_events: bool = True
 

@@ -37,8 +37,8 @@ class Muri(BasePolicy):
     full groups, are grouped (Algorithm 1), and the groups are placed by GPUs falling (section 5).
     A group that has run already stays where it is, so that its jobs need no restart **(D)**. While
     all jobs present fit the cluster, each runs alone **(D)**: Algorithm 1 as printed would let them
-    share nevertheless. A round in which no job has arrived or completed since the last one changes
-    nothing **(D)**.
+    share nevertheless. A round changes nothing **(D)** if no job has arrived or completed, and no
+    server come or gone, since the last one.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ class Muri(BasePolicy):
     """
 
     problem: ClassVar[str | None] = "interleaving"
+    keeps_to = frozenset[str]()
     priority: ClassVar[str]
 
     def __init__(
@@ -119,11 +120,11 @@ class Muri(BasePolicy):
     def decide(self, state: State) -> Decision:
         """Return the changes that make the groups of this round run."""
         jobs = state.arrays.job
-        present = [len(jobs), int(jobs[-1])]
+        gpus = sum(view.server.gpus for view in state.servers)
+        present = [len(jobs), int(jobs[-1]), gpus]
         if self.memory.get("present") == present:
             return Decision()
         self.memory = {"present": present}
-        gpus = sum(view.server.gpus for view in state.servers)
         if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
         if not all(any(state.workload.jobs[j].stages) for j in jobs.tolist()):

@@ -74,7 +74,8 @@ class Recorded(BasePolicy):
             free = state.free
             index = state.cluster.order[1]
             for j in due:
-                placed = _place(jobs[j], state.cluster, free, index)
+                usable = state.where.servers[state.where.of_job[j]]
+                placed = _place(jobs[j], state.cluster, free, index, usable)
                 if placed is None:
                     late.append(j)
                 else:
@@ -89,10 +90,10 @@ def _start(job: Job) -> int:
     return job.start_ticks
 
 
-def _place(job: Job, cluster: Cluster, free: Vector, index: Any) -> Allocation | None:
+def _place(job: Job, cluster: Cluster, free: Vector, index: Any, usable: Any) -> Allocation | None:
     """Take a job's recorded GPUs; None, with nothing taken, if they are not free."""
     if not job.nodes:
-        return Placement(cluster, free).place(job.gpus, job.gpus_per_worker)
+        return Placement(cluster, free).place(job.gpus, job.gpus_per_worker, usable)
     if any(free[index[server]] < gpus for server, gpus in job.nodes):
         return None
     for server, gpus in job.nodes:

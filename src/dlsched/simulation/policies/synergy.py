@@ -59,6 +59,7 @@ class Synergy(BasePolicy):
 
     name: ClassVar[str] = "synergy"
     problem: ClassVar[str | None] = "sensitivity"
+    keeps_to = frozenset[str]()
     on_events: bool = False
 
     def __init__(

@@ -54,8 +54,8 @@ def obstacle(job: Job, server: Server, besides: frozenset[str] = frozenset()) ->
     - Partition: the server is in one of the job's, or states none.
     - Features: the server has all that the job names.
     - Region and cluster: one of those that the job names, or the server states none.
-    - Size: GPUs (no less than one worker's), CPUs and memory of the server are at least what the
-      job asks for of each server; a server that states no CPUs or no memory has enough.
+    - Size: GPUs, CPUs and memory of the server are at least what the job asks for of each server; a
+      server that states no CPUs or no memory has enough.
     - Pool: servers on loan are for fungible and heterogeneous jobs.
     """
     return next((o for o in _obstacles(job, server) if o.what not in besides), None)
@@ -77,7 +77,7 @@ def _obstacles(job: Job, server: Server) -> Iterator[Obstacle]:
         if accepted and has is not None and has not in accepted:
             yield Obstacle(what, " or ".join(accepted), has)
     for what, least, size in (
-        ("GPUs of a server", max(job.server_gpus, job.gpus_per_worker), server.gpus),
+        ("GPUs of a server", job.server_gpus, server.gpus),
         ("CPUs of a server", job.server_cpus, server.cpus),
         ("GB of a server", job.server_memory, server.memory),
     ):
@@ -195,7 +195,6 @@ def _demands(job: Job) -> tuple[object, ...]:
         job.regions,
         job.clusters,
         job.server_gpus,
-        job.gpus_per_worker,
         job.server_cpus,
         job.server_memory,
         job.fungible or job.heterogeneous,
