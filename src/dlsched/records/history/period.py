@@ -97,11 +97,20 @@ class Period:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The nodes as servers."""
+        """The nodes as servers; a node is in the partitions of the jobs that ran on it, too."""
         whole = self.partition is None
+        ran: dict[str, dict[str, None]] = {}
+        jobs = self.simulated
+        for held, text in zip(jobs["nodes"], jobs["partition"], strict=True):
+            for node, _ in held if isinstance(text, str) else ():
+                ran.setdefault(node, {}).update(dict.fromkeys(text.split(",")))
         rows = [
             {"id": name, "gpus": int(gpus), "gpu_type": kind}
-            | ({"partitions": list(names)} if whole and names else {})
+            | (
+                {"partitions": list(dict.fromkeys((*names, *ran.get(name, ()))))}
+                if whole and names
+                else {}
+            )
             for name, gpus, kind, names in self.capacity.nodes.itertuples(index=False)
         ]
         return Cluster.parse({"servers": rows}, "the nodes")
@@ -159,7 +168,7 @@ class Period:
             scheduler ends one job and starts the next. By default 0.
         """
         window = Clock(self.origin, self.since, self.horizon, delay)
-        return make_workload(self.simulated, self.everyone, window, knows)
+        return make_workload(self.simulated, self.everyone, window, knows, self.cluster)
 
     @property
     def without_limit(self) -> int:
