@@ -86,6 +86,7 @@ def simulate(
         "method": _plain(method),
         "options": {key: _plain(value) for key, value in options.items()},
         "variant": "paper",
+        "preemptive": bool(getattr(policy_object, "preemptive", True)),
         "seed": seed,
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),

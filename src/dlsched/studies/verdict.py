@@ -12,8 +12,6 @@ BASELINE = "backfill"
 DROPPED_TOO_MUCH = 0.05
 _NOTHING = 0.5
 """Seconds of mean waiting below which nobody waited."""
-_NAMED = 6
-"""Most partitions that a headline names."""
 _NOT_REAL = (
     "Policies start jobs where there was no room for them. What they seem to save by that is not "
     "real: the figures below are not supported by this record."
@@ -73,7 +71,7 @@ def reach_verdict(study: Figures) -> Verdict:
     if replayed and mean < _NOTHING:
         headline = "Nobody waited in this record: there is no waiting to save."
         return Verdict(headline, True, (), ())
-    headline = _other_room(study)
+    headline = _others(study)
     if headline:
         return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not replayed:
@@ -97,16 +95,9 @@ def reach_verdict(study: Figures) -> Verdict:
     return Verdict(headline, True, tuple(sentences), remedies)
 
 
-def _other_room(study: Figures) -> str:
-    """Return a headline if policies have other nodes for a job than its partition; else ""."""
-    nodes, others = study.period.partitions, study.period.others
-    if len(set(nodes.values())) > 1:
-        names = ", ".join(sorted(nodes)[:_NAMED])
-        more = f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else ""
-        return (
-            "The partitions of this record do not share all nodes: no saving is claimed for all of "
-            f"them together. Study each with --partition: {names}{more}."
-        )
+def _others(study: Figures) -> str:
+    """Return a headline if jobs of other partitions are on a partition's nodes; else ""."""
+    others = study.period.others
     if others > DROPPED_TOO_MUCH:
         return (
             f"Jobs of other partitions hold {others:.0%} of what is held on the nodes of "
@@ -134,8 +125,10 @@ def _policies(study: Figures) -> str:
         return f"{text}."
     best = best_of(study)
     worse = int(later(best, study.recorded).sum())
+    stopped = int(best.jobs["preemptions"].sum())
     return (
-        f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer."
+        f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer"
+        + (f", and jobs be preempted {stopped:,} times." if stopped else ".")
     )
 
 

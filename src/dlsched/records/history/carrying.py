@@ -9,7 +9,7 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, Policy
+from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.divided import held_to
 from dlsched.simulation.policies.placement import Placement
@@ -33,7 +33,7 @@ class Carrying(BasePolicy):
         self._policy = policy
         self._jobs = tuple(jobs)
         self.carried = len(self._jobs)
-        for name in ("name", "problem", "own_estimates", "own_methods", "interval", "on_events"):
+        for name in STATED:
             setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
         self.memory = getattr(policy, "memory", self.memory)
 

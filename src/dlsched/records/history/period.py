@@ -105,7 +105,8 @@ class Period:
             for node, _ in held if isinstance(text, str) else ():
                 ran.setdefault(node, {}).update(dict.fromkeys(text.split(",")))
         rows = [
-            {"id": name, "gpus": int(gpus), "gpu_type": kind}
+            # Of a node with GPUs of several types it is not known how many it has of each.
+            {"id": name, "gpus": int(gpus), "gpu_type": None if "+" in (kind or "") else kind}
             | (
                 {"partitions": list(dict.fromkeys((*names, *ran.get(name, ()))))}
                 if whole and names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -116,10 +117,10 @@ def _accept(row: dict[str, Any], cluster: Cluster, listed: set[str] | None) -> N
     if listed is not None and listed.isdisjoint(row.get("partition", "").split(",")):
         row.pop("partition", None)
     if "gpu_type" in row:
-        types = row["gpu_type"].split("|")
+        types = re.split(r"[|+]", row["gpu_type"])
         there = (cluster.by_id[node].gpu_type for node, _ in row["nodes"] if node in cluster.by_id)
         more = {kind for kind in there if kind is not None and kind not in types}
-        if more:
+        if more or len(types) > 1:
             row["gpu_types"] = [*types, *sorted(more)]
 
 

@@ -61,8 +61,8 @@ def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
         remedy = "leave the job out, or take a larger cluster"
         raise InstanceError(f"workload {workload}", f"{path}.gpus", problem, remedy)
     latest = HORIZON // gpus
-    for name in ("submit", "work", "restart"):
-        if getattr(job, f"{name}_ticks") >= latest:
+    for name in ("submit", "work", "restart", "startup"):
+        if (getattr(job, f"{name}_ticks") or 0) >= latest:
             problem = f"job {job.id} has {name} = {float(getattr(job, name)):g} s"
             remedy = (
                 f"the clock ends at {latest / TICKS:.3g} s with {gpus} GPUs; count in seconds, "

@@ -111,11 +111,14 @@ def summary(log: Log) -> dict[str, Any]:
         several jobs share count once; share of it in which jobs used a resource, by their stages.
     ``preemptions``, ``preempted_share``
         Preemptions altogether; share of the jobs that were preempted at least once.
+    ``preemptive``, ``restart``, ``checkpoints``
+        Whether the policy says that it may stop jobs; mean `Job.restart` of the jobs; share of them
+        that keep their work when they are preempted.
     ``decisions``, ``mean_decision_seconds``, ``max_decision_seconds``
         Number of decisions; wall-clock time of one, which depends on the machine.
     """
     seconds = [seconds for _, seconds in log.rows("timings")]
-    header = log.meta("workload", "cluster")
+    header = log.meta("workload", "cluster", "preemptive")
     return summarize(jobs_frame(log), frame(log, "segments"), seconds, header)
 
 
@@ -153,6 +156,11 @@ def summarize(
         **_busy(segments, header["workload"]["jobs"], gpus * span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
+        "preemptive": bool(header.get("preemptive", True)),
+        "restart": float(np.mean([job.get("restart", 0) for job in header["workload"]["jobs"]])),
+        "checkpoints": float(
+            np.mean([job.get("checkpoints", True) for job in header["workload"]["jobs"]])
+        ),
         "decisions": len(timings),
         "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
         "max_decision_seconds": max(timings, default=0.0),

@@ -17,7 +17,7 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Decision
-from dlsched.simulation.engine.policy import BasePolicy, Policy
+from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
 from dlsched.simulation.engine.state import ServerView, State, Views
 from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.cluster import LOAN, Cluster
@@ -70,7 +70,7 @@ class Divided(BasePolicy):
         }
         self._loans = loans
         super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
-        for name in ("name", "problem", "own_estimates", "own_methods", "interval", "on_events"):
+        for name in STATED:
             setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
 
     @property

@@ -50,6 +50,7 @@ class ListOrder(BasePolicy):
 
     name: ClassVar[str] = "list_order"
     keeps_to = frozenset((TYPE, REGION))
+    preemptive = False
 
     def __init__(
         self,

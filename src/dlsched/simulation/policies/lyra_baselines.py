@@ -152,6 +152,7 @@ class Gandiva(_Queue):
     """
 
     name: ClassVar[str] = "gandiva"
+    preemptive = False
 
     def decide(self, state: State) -> Decision:
         """Return the changes of this round."""
@@ -201,6 +202,7 @@ class Pollux(Lyra):
     """
 
     name: ClassVar[str] = "pollux"
+    preemptive = False
 
     def __init__(self, method: Any = None, **options: Any) -> None:
         super().__init__(method, **{"elastic": most_goodput, **options})

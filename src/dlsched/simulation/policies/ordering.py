@@ -44,7 +44,7 @@ class QueuePolicy(BasePolicy):
         Whether nothing behind a job that does not fit may run on the servers where that job may.
     """
 
-    preemptive: ClassVar[bool] = True
+    preemptive: bool = True
     strict: ClassVar[bool] = False
 
     def check(self, workload: Workload, cluster: Cluster) -> None:

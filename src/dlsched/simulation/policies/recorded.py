@@ -23,6 +23,7 @@ class Recorded(BasePolicy):
     """
 
     name = "recorded"
+    preemptive = False
 
     def __init__(self, method: Any = None) -> None:
         super().__init__(method)

@@ -27,6 +27,7 @@ class YarnCs(BasePolicy):
     """
 
     name = "yarn_cs"
+    preemptive = False
     keeps_to = frozenset((TYPE,))
 
     def __init__(self, method: Any = None, *, interval: Number | None = 360) -> None:

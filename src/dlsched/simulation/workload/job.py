@@ -40,6 +40,8 @@ class Job(Document):
         Seconds per iteration by resource, for policies that let jobs share GPUs.
     restart
         Seconds without progress whenever it starts or its allocation changes.
+    startup
+        The same when it starts for the first time; `restart` unless stated.
     checkpoints
         Whether a preempted job keeps its work; otherwise it begins anew.
     rates
@@ -96,6 +98,7 @@ class Job(Document):
     iteration_time: Amount | None = None
     stages: tuple[Amount, ...] = ()
     restart: Amount = 0
+    startup: Amount | None = None
     checkpoints: bool = True
     rates: dict[str, PositiveAmount] = Field(default_factory=dict)
     gpu_type: str | None = None
@@ -209,6 +212,11 @@ class Job(Document):
     def restart_ticks(self) -> int:
         """Restart overhead in ticks."""
         return ticks(self.restart)
+
+    @derived
+    def startup_ticks(self) -> int | None:
+        """Overhead of the first start in ticks; None where it is that of any other."""
+        return None if self.startup is None else ticks(self.startup)
 
 
 def _several(text: str | None, between: str) -> tuple[str, ...]:
