@@ -155,7 +155,8 @@ def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
     workload = by_hand(*jobs, head=head, **case.get("each", {}))
     servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
     loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
-    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
+    away = [dict(zip(("server", "start", "end"), row, strict=True)) for row in case.get("away", [])]
+    data = {"servers": [s.model_dump() for s in servers], "loans": loans, "away": away}
     cluster = Cluster.parse(data, "by hand")
     if "script" in case:
         script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}

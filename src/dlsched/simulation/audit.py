@@ -55,6 +55,8 @@ KINDS: Final = {
     "unknown_server": "a job is on a server that the cluster does not have",
     "not_lent": "a job is on a server of the loan pool that is not lent",
     "loan": "a server comes or goes that cannot",
+    "away": "servers go and come back at other times than the cluster says",
+    "withdrawn": "a job runs after it was withdrawn",
     "over_loan": "more servers are in use than the loan has",
     "gpus": "jobs hold more GPUs than the server has",
     "cpus": "jobs hold more CPUs than the server has",
@@ -202,7 +204,8 @@ class Record:
         By job, then in the order of time. ``held`` is a position in `held`; ``first`` and ``last``
         say whether the row is its job's first or last one; ``lasting`` whether it takes time;
         ``alone`` whether it is in no group; ``begun`` the position in `starts` of the decision by
-        which it begins, or -1; ``anchor`` the stretch that began what it goes on with.
+        which it begins, or -1; ``anchor`` the stretch that began what it goes on with; ``evicted``
+        whether it ends because a server goes away.
     held
         What is held at once: shares that differ, with what a job's profile adds to those stated.
     kind
@@ -217,6 +220,9 @@ class Record:
         self.cluster = Cluster.parse(self.meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
+        never = np.iinfo(np.int64).max
+        cancelled = [job.cancelled_ticks for job in self.jobs]
+        self.cancelled = np.array([never if time is None else time for time in cancelled])
         self.submit, self.work, self.restart = (
             self.of_jobs(f"{name}_ticks") for name in ("submit", "work", "restart")
         )
@@ -365,6 +371,17 @@ class Record:
         for ending in Ending:
             setattr(s, str(ending), s.ending == str(ending))
         s.alone = np.array([name is None for name in s.sharing.tolist()], bool)
+        gone = {(away.server, ticks(away.start)) for away in self.cluster.away}
+        ends = zip(s.preempted.tolist(), s.held.tolist(), s.end.tolist(), strict=True)
+        s.evicted = np.array(
+            [
+                stop and any((share[0], end) in gone for share in self.held[h])
+                for stop, h, end in ends
+            ]
+            if gone
+            else np.zeros(len(s.row)),
+            bool,
+        )
 
     def _match_starts(self) -> None:
         """Find the decision that begins each stretch: the last one at that time for that job."""
@@ -498,7 +515,7 @@ def check_holdings(r: Record) -> None:
     r.wrong("ending", s.stopped & (s.end != r.meta["end"]), message)
     decided = np.isin(s.end.astype(np.int64), r.decisions.time)
     message = "at {end} job {job} is preempted, when nothing is decided"
-    r.wrong("undecided", s.preempted & ~decided, message)
+    r.wrong("undecided", s.preempted & ~decided & ~s.evicted, message)
 
 
 def check_places(r: Record) -> None:
@@ -787,12 +804,13 @@ def check_capacity(r: Record, spans: Sequence[tuple[int, Any, Any]]) -> None:
 
 def check_loans(r: Record) -> None:
     """Compare the table of loans with the cluster's schedule and with where jobs are."""
-    if not r.pool and not len(r.loans.row):
+    if not r.pool and not len(r.loans.row) and not r.cluster.away:
         return
-    spans = _spans(r)
-    _check_schedule(r)
     held, _ = r.shared(np.arange(len(r.segments.row)))
     columns = (held.server, held.start, held.end)
+    _check_away(r, held)
+    spans = _spans(r)
+    _check_schedule(r)
     out = np.array(
         [
             server in r.pool
@@ -805,6 +823,37 @@ def check_loans(r: Record) -> None:
     )
     message = "job {job} is on {server} from {start} to {end}, in which it is not lent throughout"
     r.wrong("not_lent", out, message, 1, held)
+
+
+def _check_away(r: Record, held: Table) -> None:
+    """Compare when servers are away with the cluster's intervals and with where jobs are."""
+    if not r.cluster.away:
+        return
+    own = ~np.isin(r.loans.server, list(r.pool))
+    known = np.isin(r.loans.server, [server.id for server in r.cluster.servers])
+    columns = (r.loans.time, r.loans.lent, r.loans.server)
+    rows = list(zip(*(column[own & known].tolist() for column in columns), strict=True))
+    left = r.cancelled[np.setdiff1d(np.arange(len(r.jobs)), r.completions.job)]
+    last = max([r.meta["end"], *left[left < np.iinfo(np.int64).max].tolist()])
+    due = [(time, int(not goes), server) for time, goes, server in r.cluster.changes]
+    if rows != [row for row in due if row[0] <= last]:
+        where = next((i for i, (a, b) in enumerate(zip(rows, due, strict=False)) if a != b), None)
+        place = min(len(rows), len(due)) if where is None else where
+        r.findings.add("away", "loans", f"of the servers' intervals entry {place} is not so")
+    away: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for interval in r.cluster.away:
+        away[interval.server].append((ticks(interval.start), ticks(interval.end)))
+    columns = (held.server, held.start, held.end)
+    out = np.array(
+        [
+            any(start < back and end > gone for gone, back in away.get(server, ()))
+            for server, start, end in zip(*(c.tolist() for c in columns), strict=True)
+        ],
+        bool,
+    )
+    message = "job {job} is on {server} from {start} to {end}, in which it is away"
+    r.wrong("not_lent", out, message, 1, held)
+    r.loans.take(~(own & known))
 
 
 def _spans(r: Record) -> dict[str, list[tuple[Any, Any]]]:
@@ -914,7 +963,19 @@ def check_completions(r: Record) -> None:
     done[c.job] = c.time
     times = np.bincount(c.job, minlength=n)
     stopped = (last >= 0) & np.append(s.stopped, False)[last]
-    for j in np.flatnonzero((times == 0) & ~stopped).tolist():
+    never = np.iinfo(np.int64).max
+    first = np.full(n, never)
+    np.minimum.at(first, s.job, s.start.astype(np.int64))
+    # It waits at that moment if it does not hold GPUs then, on which it started before.
+    holds = np.zeros(n, bool)
+    at_once = r.cancelled[s.job]
+    holding = (s.start < at_once) & (s.end >= at_once) & ~(s.evicted & (s.end == at_once))
+    holds[s.job[holding]] = True
+    withdrawn = (r.cancelled < never) & ~holds & (done >= r.cancelled)
+    message = "job {job} runs from {start}; it waited at {due}, when it was withdrawn"
+    late = withdrawn[s.job] & (s.end > at_once)
+    r.wrong("withdrawn", late, message, due=at_once)
+    for j in np.flatnonzero((times == 0) & ~stopped & ~withdrawn).tolist():
         r.findings.add("not_completed", f"job {r.jobs[j].id}", "it has no completion")
     row = np.full(n, -1)
     row[c.job] = np.arange(len(c.row))
@@ -946,7 +1007,7 @@ def check_completions(r: Record) -> None:
         r.wrong("order", table.time < earlier, message, 1, table, due=earlier)
 
 
-CAUSES = ("arrival", "completion", "round", "wake", "loan")
+CAUSES = ("arrival", "completion", "round", "wake", "loan", "away", "cancellation")
 
 
 def check_decisions(r: Record) -> None:
@@ -970,8 +1031,12 @@ def check_decisions(r: Record) -> None:
 
     gone = until(complete, "right")
     running = until(start[s.lasting]) - until(end[s.lasting]) - gone + until(complete)
-    waiting = until(r.submit, "right") - gone - until(at_once) - running
-    stopped = end[s.preempted]
+    evicted = end[s.evicted & s.lasting]
+    running -= until(evicted, "right") - until(evicted)
+    left = np.setdiff1d(np.flatnonzero(r.cancelled < np.iinfo(np.int64).max), r.completions.job)
+    withdrawn = until(r.cancelled[left], "right")
+    waiting = until(r.submit, "right") - gone - until(at_once) - running - withdrawn
+    stopped = end[s.preempted & ~s.evicted]
     groups = np.cumsum(first) - 1
     preempted = np.bincount(groups, d.preempted).astype(np.int64)[groups]
     _expect(r, "running", first, d.running, running)
@@ -981,11 +1046,13 @@ def check_decisions(r: Record) -> None:
     _expect(r, "started", np.ones(len(d.row), bool), d.started, started)
     loans = [ticks(loan.time) for loan in r.cluster.loans]
     happens = {"arrival": r.submit, "completion": complete, "loan": np.array(loans, np.int64)}
+    happens["away"] = np.array([time for time, *_ in r.cluster.changes], np.int64)
+    happens["cancellation"] = r.cancelled
     _check_causes(r, first, np.isin(d.time, at_once), happens)
     if first.all():
         return
     known: list[dict[int, set[int]]] = []
-    for mask in (s.changed & s.lasting, instant, s.preempted):
+    for mask in (s.changed & s.lasting, instant, s.preempted & ~s.evicted):
         known.append(defaultdict(set))
         for time, j in zip(end[mask].tolist(), s.job[mask].tolist(), strict=True):
             known[-1][time].add(j)
@@ -1064,6 +1131,8 @@ def figures(r: Record) -> dict[str, Any]:
     np.add.at(had, s.job, s.end - s.start)
     jct = c.time.astype(r.kind) - r.submit[c.job]
     result: dict[str, Any] = {"jobs": len(r.jobs), "completed": n}
+    if not n:
+        return result
     for name, times in (("jct", jct), ("queueing", jct - had[c.job])):
         values = sorted(times.tolist())
         result[f"mean_{name}"] = Fraction(sum(values), n * TICKS)

@@ -62,6 +62,8 @@ def bound(
         raise OptionError(f"there is no bound on {metric!r}, only on: {', '.join(METRICS)}")
     if sharing and not any(job.stages for job in workload.jobs):
         raise OptionError("the jobs have no stages; sharing is undefined")
+    if any(job.cancelled is not None for job in workload.jobs):
+        raise OptionError("a job may be withdrawn before it ends; leave out those with `cancelled`")
     found = [_of_part(*part, metric, sharing) for part in parts(workload, cluster)]
     value, source = max(found)
     if metric == "mean_jct":

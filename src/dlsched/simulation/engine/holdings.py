@@ -145,12 +145,7 @@ class Holdings:
         for name in preempt:
             if name not in self.held or name in start:
                 raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
-            j = self.position[name]
-            groups.add(self._release(j, now, Ending.PREEMPTED))
-            self.active[j].preemptions += 1
-            self.table.update(j, self.active[j])
-            self.table.stop(j)
-            self.waiting.add(j)
+            groups.add(self._preempt(self.position[name], now))
             stopped += 1
         new = {name: self._checked(name, allocation) for name, allocation in start.items()}
         changed = {name: new[name] for name in new if self.held.get(name) != new[name]}
@@ -173,6 +168,31 @@ class Holdings:
             self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
         return len(changed), len(moved), stopped
+
+    def _preempt(self, j: int, now: int) -> Id | None:
+        """Stop a job, which waits from now on; return the group that it leaves."""
+        group = self._release(j, now, Ending.PREEMPTED)
+        self.active[j].preemptions += 1
+        self.table.update(j, self.active[j])
+        self.table.stop(j)
+        self.waiting.add(j)
+        return group
+
+    def vacate(self, server: Id, now: int) -> None:
+        """Preempt the jobs on a server that goes away, and take it away."""
+        held = [name for name, a in self.held.items() if any(s.server == server for s in a.shares)]
+        self._set_speeds([self._preempt(self.position[name], now) for name in held], now)
+        self.resources.shut(server)
+
+    def withdraw(self, j: int) -> bool:
+        """Remove a job that waits; return whether it did."""
+        if j not in self.active or self.active[j].allocation is not None:
+            return False
+        del self.active[j]
+        self._unstarted.pop(j, None)
+        self.table.present.remove(j)
+        self.waiting.remove(j)
+        return True
 
     def _stop_waiting(self, j: int) -> None:
         self.waiting.remove(j)
@@ -307,6 +327,8 @@ class Holdings:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `to_data` returned."""
         self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
+        for name in self.resources.gpus.keys() - set(data["servers"]):
+            self.resources.shut(name)
         started = {j: Progress.from_data(values) for j, values in data["active"]}
         for j in sorted({*started, *data["unstarted"]}):
             if j in started:

@@ -132,8 +132,8 @@ class State:
     time
         Seconds on the workload's clock.
     causes
-        What happened at this moment: of ``"arrival"``, ``"completion"``, ``"round"``, ``"wake"``
-        and ``"loan"``, in this order.
+        What happened at this moment: of ``"arrival"``, ``"completion"``, ``"round"``, ``"wake"``,
+        ``"loan"``, ``"away"`` (a server goes or is back) and ``"cancellation"``, in this order.
     number
         How many decisions were made before this one.
     loan

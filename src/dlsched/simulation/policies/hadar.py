@@ -120,6 +120,7 @@ class Hadar(BasePolicy):
         gpus = sum(supply(state).values())
         # Servers have come or gone.
         ended |= gpus != self.memory.get("gpus", gpus)
+        ended |= len(state.allocations) < self.memory.get("runs", 0)
         self.memory |= {"latest": int(jobs[-1]), "count": len(jobs), "gpus": gpus}
         if self.mode == "keep" and state.allocations:
             ended = False
@@ -132,6 +133,7 @@ class Hadar(BasePolicy):
                 counts[name] = held_by_type(allocation, state.cluster)
         else:
             return Decision()
+        self.memory["runs"] = len(counts)
         start, preempt = realize(state, counts)
         return Decision(start, preempt, solved=solved)
 

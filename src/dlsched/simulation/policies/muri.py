@@ -122,9 +122,19 @@ class Muri(BasePolicy):
         jobs = state.arrays.job
         gpus = sum(view.server.gpus for view in state.servers)
         present = [len(jobs), int(jobs[-1]), gpus]
-        if self.memory.get("present") == present:
+        runs = len(state.allocations)
+        if self.memory.get("present") == present and self.memory["runs"] == runs:
             return Decision()
-        self.memory = {"present": present}
+        decision = self._decide(state, gpus)
+        self.memory = {
+            "present": present,
+            "runs": len({*state.allocations, *decision.start} - {*decision.preempt}),
+        }
+        return decision
+
+    def _decide(self, state: State, gpus: int) -> Decision:
+        """Return the changes of a round with these GPUs."""
+        jobs = state.arrays.job
         if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
         if not all(any(state.workload.jobs[j].stages) for j in jobs.tolist()):

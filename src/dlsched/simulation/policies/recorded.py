@@ -69,6 +69,13 @@ class Recorded(BasePolicy):
         while at < len(order) and number(_start(jobs[order[at]])) <= now:
             due.append(order[at])
             at += 1
+        if not {"away", "cancellation"}.isdisjoint(state.causes):
+            # Some that had started wait again, or some that were late have left.
+            waits = set(state.arrays.job[state.arrays.running == 0].tolist())
+            due = [j for j in order[:at] if j in waits]
+        elif any(jobs[j].cancelled is not None for j in due):
+            waits = set(state.arrays.job.tolist())
+            due = [j for j in due if j in waits]
         start: dict[Id, Allocation] = {}
         late = []
         if due:

@@ -85,6 +85,8 @@ class Job(Document):
         As recorded, by the clock of `submit`: when it could have started, when it started, how it
         ended, and its time limit. A job whose `eligible` is known is submitted here when it became
         eligible: no policy could have started it before.
+    cancelled
+        When its user withdraws it, if it waits then: it leaves, without completion.
     nodes
         The servers on which it ran, and how many GPUs it held on each, as recorded.
     """
@@ -128,6 +130,7 @@ class Job(Document):
     start: Amount | None = None
     state: str | None = None
     limit: Amount | None = None
+    cancelled: Amount | None = None
     nodes: tuple[tuple[Id, PositiveCount], ...] = ()
 
     @model_validator(mode="before")
@@ -161,6 +164,8 @@ class Job(Document):
             )
         if self.rates and self.gpu_types and not self.accepted_types:
             raise Flaw(("gpu_types",), "none of them is in rates", "name types that have a rate")
+        if self.cancelled is not None and self.cancelled < self.submit:
+            raise Flaw(("cancelled",), "is before submit", "give a time from submit on")
         servers = Counter(server for server, _ in self.nodes)
         for server, times in servers.items():
             if times > 1:
@@ -202,6 +207,11 @@ class Job(Document):
     def known_ticks(self) -> int:
         """What a scheduler takes for `work`, in ticks: `estimate`, or `work` if there is none."""
         return ticks(self.work if self.estimate is None else self.estimate)
+
+    @derived
+    def cancelled_ticks(self) -> int | None:
+        """When it is withdrawn, in ticks; None if it never is."""
+        return None if self.cancelled is None else ticks(self.cancelled)
 
     @derived
     def start_ticks(self) -> int | None:
