@@ -135,7 +135,7 @@ class Mast(BasePolicy):
         running = tuple(
             replace(
                 job,
-                attained=Fraction(now - since[job.id], TICKS),
+                attained=Fraction(now - since.get(job.id, now), TICKS),
                 within_quota=job.id not in over,
             )
             for job in snapshot.running
