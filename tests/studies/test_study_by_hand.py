@@ -79,8 +79,11 @@ LATER = ["a,p,4,0,0,1000,n,", "b,p,4,10,1000,1010,n,"]
 def test_nobody_is_preempted_unless_that_is_stated(tmp_path: Path) -> None:
     """With a restart, or if asked for; the headline and the page say how often."""
     record = table(tmp_path, LATER)
-    plain = dlsched.study(record, ["srsf", "las"], knows="truth", bounds=False)
+    several = ["srsf", "las", "tiresias", "themis", "muri_s", "gavel", "hadar", "lyra", "mast"]
+    plain = dlsched.study(record, several, knows="truth", bounds=False)
     assert (plain.table["preemptions"] == 0).all()
+    assert [outcome.violations for outcome in plain.outcomes] == [0] * len(several)
+    assert "muri_s (with drawn stages of iterations)" in plain.verdict.headline
     assert any("No policy stops a running job" in text for text in plain.assumptions)
     made = dlsched.study(record, ["srsf"], knows="truth", restart=30, bounds=False)
     (run,) = [outcome.run for outcome in made.outcomes]

@@ -113,7 +113,7 @@ def _policies(study: Figures) -> str:
         "truth": "Knowing the jobs' true durations",
         "user_mean": "Knowing the means of users' earlier jobs",
     }
-    first, *others = [(o.name, span(o.row["mean_wait"])) for o in study.outcomes]
+    first, *others = [(_named(o), span(o.row["mean_wait"])) for o in study.outcomes]
     waits = [f"{first[0]} would wait {first[1]}", *(" ".join(other) for other in others)]
     text = f"{known[study.knows]}, {', '.join(waits)}"
     limits = [limit.mean_wait for limit in study.limits if limit.mean_wait is not None]
@@ -130,6 +130,13 @@ def _policies(study: Figures) -> str:
         f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer"
         + (f", and jobs be preempted {stopped:,} times." if stopped else ".")
     )
+
+
+def _named(outcome: Outcome) -> str:
+    """Return a policy's name, and that its jobs' stages were drawn: no record has any."""
+    jobs = () if outcome.run is None else outcome.run.meta["workload"]["jobs"]
+    drawn = any("stages" in job for job in jobs)
+    return f"{outcome.name} (with drawn stages of iterations)" if drawn else outcome.name
 
 
 def best_of(study: Figures) -> Outcome:
