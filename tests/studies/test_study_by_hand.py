@@ -99,6 +99,20 @@ def test_nobody_is_preempted_unless_that_is_stated(tmp_path: Path) -> None:
     assert asked.outcomes[0].run.jobs["end"].tolist() == [1010, 20]
 
 
+def test_a_node_that_failed_is_away_until_the_next_start_there(tmp_path: Path) -> None:
+    """For every policy; what is recorded is replayed as it was."""
+    head = "id,partition,gpus,submit,start,end,nodes,state\n"
+    rows = ["a,p,4,0,0,100,n,NODE_FAIL", "b,p,4,0,500,600,n,COMPLETED"]
+    (tmp_path / "record.csv").write_text(head + "\n".join(rows) + "\n")
+    history = read_history(tmp_path / "record.csv", "csv", timezone="UTC")
+    assert history.check()
+    study = dlsched.study(history, ["fifo"], knows="truth", bounds=False)
+    (away,) = study.period.cluster.away
+    assert (away.server, away.start, away.end) == ("n", 100, 500)
+    assert study.outcomes[0].run.jobs["start"].tolist() == [0, 500]
+    assert any("because their node failed" in text for text in study.assumptions)
+
+
 def test_a_partition_whose_nodes_others_hold_has_no_headline(tmp_path: Path) -> None:
     """A policy does not see the jobs of p1 on n2, and starts those of p2 there at once."""
     rows = [row(0, "p1", "n2", 0, 60), row(1, "p2", "n2", 60, 120), row(2, "p1", "n1", 0, 60)]

@@ -273,6 +273,11 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
         "of users other than those of the policy.",
         f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
     ]
+    if away := len(period.cluster.away):
+        sentences.append(
+            f"Jobs ended {away:,} times because their node failed: nobody runs there until the "
+            "next recorded start on it."
+        )
     if delay:
         sentences.append(
             f"Under every policy a job holds its nodes for {delay:g} s before it runs, as a "
