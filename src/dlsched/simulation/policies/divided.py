@@ -74,7 +74,7 @@ class Divided(BasePolicy):
             setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
 
     @property
-    def memory(self) -> dict[str, Any]:  # type: ignore[override]
+    def memory(self) -> dict[str, Any]:
         """What the policy remembers of each class."""
         return {str(c): getattr(part.policy, "memory", {}) for c, part in enumerate(self._parts)}
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.schema import Id
-from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.placement import Placement
@@ -38,7 +38,7 @@ class Room:
 
     def __init__(self, where: Eligibility, gpus: Vector) -> None:
         self.left: list[int] = gpus.tolist()
-        self.given = np.zeros(where.table.shape, np.int64).tolist()
+        self.given: list[list[int]] = [[0] * row.size for row in where.table]
         self._usable = [np.flatnonzero(row).tolist() for row in where.table]
 
     def keep(self, held: Held) -> bool:
@@ -195,7 +195,8 @@ def _place(
         for share in () if allocation is None else allocation.shares:
             given[int(of_server[placement.index[share.server]])] -= share.gpus
         return allocation
-    need, shares = job.gpus, []
+    need = job.gpus
+    shares: list[Share] = []
     for s in sorted(range(len(given)), key=lambda s: -given[s]):
         count = min(need, given[s]) // job.gpus_per_worker * job.gpus_per_worker
         part = placement.place(count, job.gpus_per_worker, of_server == s) if count else None
