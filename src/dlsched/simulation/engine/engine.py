@@ -11,7 +11,7 @@ from dlsched.simulation.engine.guard import STUCK_AFTER, Watch, decide, to_json,
 from dlsched.simulation.engine.holdings import Holdings
 from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks, policy_name
 from dlsched.simulation.engine.state import State, number
-from dlsched.simulation.engine.views import Shown, server_views
+from dlsched.simulation.engine.views import Shown
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
@@ -217,6 +217,8 @@ class Engine:
 
     def _in_use(self) -> int:
         """Return how many servers of the loan pool may be used."""
+        if not self.pool:
+            return 0
         return sum(name in self.holdings.resources.gpus for name in self.pool)
 
     @property
@@ -284,7 +286,7 @@ class Engine:
         holdings = self.holdings
         self.shown.now = self.now
         return State(
-            number(self.now),
+            self.now,
             causes,
             self.decisions,
             self.seed,
@@ -292,16 +294,7 @@ class Engine:
             self.workload,
             self.cluster,
             holdings.where,
-            self.shown.waiting,
-            self.shown.running,
-            lambda: server_views(self.cluster, holdings.resources),
-            self.shown.present,
-            self.shown.holding,
-            self.shown.lines,
-            self.shown.vectors,
-            holdings.held,
-            holdings.resources.gpus,
-            holdings.resources.vector,
+            self.shown,
         )
 
     # Going on after an interruption.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.schema import Id
-from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
 from dlsched.simulation.engine.state import ServerView, State, Views
 from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
@@ -140,7 +140,25 @@ def _vacate(state: State, servers: set[Id]) -> State:
     )
     free = {view.server.id: view.free for view in views}
     vector = np.array([free.get(server.id, 0) for server in state.cluster.servers], np.int64)
-    return replace(state, _servers=lambda: views, _free=free, _vector=vector)
+    seen = _Seen(state)
+    seen.servers, seen.free, seen.vector = lambda: views, free, vector
+    return replace(state, _shown=seen)
+
+
+class _Seen:
+    """What a state shows, of which some is replaced."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.held: Mapping[Id, Allocation] = state.allocations
+        self.free: Mapping[Id, int] = state.free_gpus
+        self.vector = state.free
+        self.waiting = lambda: state.waiting
+        self.running = lambda: state.running
+        self.servers = lambda: state.servers
+        self.present = lambda: state.arrays
+        self.holding = lambda: state.holding
+        self.lines, self.vectors = state.lines, state.vectors
 
 
 class _Part:
@@ -198,24 +216,18 @@ class _Part:
         held = {n: a for n, a in state.allocations.items() if class_of[n] == c}
         places = [state.cluster.order[1][s.id] for s in self.cluster.servers]
         names = self.cluster.by_id
-        decision: Decision = self.policy.decide(
-            replace(
-                state,
-                workload=self.workload,
-                cluster=self.cluster,
-                where=self._where,
-                _waiting=lambda: Views(waits, state.waiting.__getitem__),
-                _running=lambda: Views(runs, state.running.__getitem__),
-                _servers=lambda: tuple(v for v in state.servers if v.server.id in names),
-                _present=lambda: arrays,
-                _holding=lambda: Arrays(*(column[arrays.running == 1] for column in arrays)),
-                _lines=lambda key: _lines(key, arrays),
-                _vectors=lambda chosen: self._of_class(state.vectors(chosen)),
-                _held=held,
-                _free={s: gpus for s, gpus in state.free_gpus.items() if s in names},
-                _vector=state.free[places],
-            )
-        )
+        seen = _Seen(state)
+        seen.held, seen.vector = held, state.free[places]
+        seen.free = {s: gpus for s, gpus in state.free_gpus.items() if s in names}
+        seen.waiting = lambda: Views(waits, state.waiting.__getitem__)
+        seen.running = lambda: Views(runs, state.running.__getitem__)
+        seen.servers = lambda: tuple(v for v in state.servers if v.server.id in names)
+        seen.present = lambda: arrays
+        seen.holding = lambda: Arrays(*(column[arrays.running == 1] for column in arrays))
+        seen.lines = lambda key: _lines(key, arrays)
+        seen.vectors = lambda chosen: self._of_class(state.vectors(chosen))
+        parts = {"workload": self.workload, "cluster": self.cluster, "where": self._where}
+        decision: Decision = self.policy.decide(replace(state, **parts, _shown=seen))
         return decision
 
     def _of_class(self, arrays: Arrays) -> Arrays:

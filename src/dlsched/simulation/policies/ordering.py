@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import ClassVar, Final, TypeVar
 
 import numpy as np
@@ -206,11 +207,15 @@ class OrderingPolicy(QueuePolicy):
 
         Running jobs that cannot stop take no part in the choice.
         """
-        room = int(vacant.sum())
-        if not self.preemptive and not room:
-            return Decision()
-        running = state.holding if self.preemptive else NONE
         lines = state.lines(self.key)
+        room = int(vacant.sum())
+        if not lines or (not self.preemptive and not room):
+            return Decision()
+        if sum(gpus * len(line) for gpus, line in lines.items()) <= room:
+            # All fit, and nobody has to stop.
+            entries = sorted(chain.from_iterable(lines.values()))
+            return changes(state, [job for _, job in entries], (), vacant)
+        running = state.holding if self.preemptive else NONE
         start, stop = choose(running, self.key(running), lines, room, self.strict)
         return changes(state, start, stop, vacant)
 
