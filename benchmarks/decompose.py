@@ -34,7 +34,7 @@ from dlsched.proofs import tree as trees
 from dlsched.run import Run
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
-from dlsched.simulation.bounds.prices import Relaxation
+from dlsched.simulation.bounds.mean import Relaxation
 from dlsched.sweeps import Dask, Local
 
 WORKERS = 8

@@ -15,7 +15,7 @@ from simulation_bounds import drawn
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
-from dlsched.simulation.bounds.modes import demands
+from dlsched.simulation.bounds.demands import demands
 from dlsched.simulation.workload.clock import TICKS
 
 WORKERS = 8

@@ -20,11 +20,9 @@ from published.bounds import bound as published_bound
 
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.bounds import bound, makespan, mean, pooled
-from dlsched.simulation.bounds.ascent import PriceAscent
-from dlsched.simulation.bounds.charges import mixtures
-from dlsched.simulation.bounds.demands import Demands, Mode, Resource, pool
-from dlsched.simulation.bounds.modes import demands
-from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
+from dlsched.simulation.bounds.demands import Demands, Mode, Resource, demands, pool
+from dlsched.simulation.bounds.mean import PriceAscent
+from dlsched.simulation.bounds.sharing import group_facet, mixtures, stage_facet, stage_sharing
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 

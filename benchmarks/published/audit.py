@@ -18,7 +18,7 @@ import numpy as np
 
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Job, Workload
-from dlsched.simulation.audit.findings import Findings
+from dlsched.simulation.audit import Findings
 from dlsched.simulation.log import DecisionRow, Ending, Segment
 from published.log import Log
 

@@ -20,20 +20,13 @@ from functools import lru_cache
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.simulation.bounds import MetricBound, makespan, mean
-from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.bounds.modes import demands
+from dlsched.simulation.bounds.demands import Demands, Mode, Resource, demands
 from dlsched.simulation.bounds.sharing import GpuRange, Sharing, families
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 from published.muri.jobs import JobState, states
-from published.muri.kinds import (
-    GPU,
-    NETWORK,
-    SHARING,
-    SHARING_UNMATCHED,
-    arrangement_times,
-)
+from published.muri.kinds import GPU, NETWORK, SHARING, SHARING_UNMATCHED, arrangement_times
 from published.policies import PUBLISHED
 
 NEAR = Fraction(1, 10**8)

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import random
+import sqlite3
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -24,6 +25,7 @@ from dlsched.simulation import (
     Workload,
     simulate,
 )
+from dlsched.simulation.log import TABLES
 
 ONE = Cluster.uniform(servers=1, gpus=1)
 TWO = Cluster.uniform(servers=2, gpus=2)
@@ -69,10 +71,22 @@ def tables(run: Simulation) -> dict[str, Any]:
 
 
 def changed(run: Simulation, *statements: str, values: Sequence[Any] = ()) -> Simulation:
-    """Return a simulation with the same log after changes in SQL; `run` stays as it is."""
+    """Return a simulation with the same log after changes in SQL; `run` stays as it is.
+
+    What the checks of the tables refuse is written as in logs of earlier versions, without checks.
+    """
     other = copy.deepcopy(run)
+    database = other.log.database
     for statement in statements:
-        other.log.database.execute(statement, values)
+        try:
+            database.execute(statement, values)
+        except sqlite3.IntegrityError:
+            for table, columns in {"meta": ("key PRIMARY KEY", "value"), **TABLES}.items():
+                database.execute(f"ALTER TABLE {table} RENAME TO strict_{table}")
+                database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+                database.execute(f"INSERT INTO {table} SELECT * FROM strict_{table} ORDER BY rowid")
+                database.execute(f"DROP TABLE strict_{table}")
+            database.execute(statement, values)
     return other
 
 
@@ -141,7 +155,8 @@ def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
     workload = by_hand(*jobs, head=head, **case.get("each", {}))
     servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
     loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
-    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
+    away = [dict(zip(("server", "start", "end"), row, strict=True)) for row in case.get("away", [])]
+    data = {"servers": [s.model_dump() for s in servers], "loans": loans, "away": away}
     cluster = Cluster.parse(data, "by hand")
     if "script" in case:
         script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}

@@ -3,8 +3,10 @@
 There a line has a simulation of `base` and changes to its log; the lines below it are the report.
 """
 
+import copy
 import random
 import re
+import sqlite3
 from functools import cache
 from pathlib import Path
 
@@ -69,6 +71,19 @@ def test_a_changed_log_has_these_violations(case: str) -> None:
         assert set(expected[:-1]) < set(found)
     else:
         assert sorted(found) == sorted(expected)
+
+
+UNREADABLE = [case for case in CHANGES if "is not what its column holds" in str(CHANGES[case])]
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_the_tables_refuse_what_cannot_be_read(case: str) -> None:
+    """A value that its column does not hold cannot be written into a log."""
+    name, _, changes = case.partition(": ")
+    database = copy.deepcopy(base(name)).log.database
+    with pytest.raises(sqlite3.IntegrityError):
+        for change in changes.split("; "):
+            database.execute(sql(change))
 
 
 @pytest.mark.parametrize("name", ["pools", "group", "sized", "at once"])

@@ -12,7 +12,8 @@ import pytest
 from simulation_cases import ONE, Scripted, by_hand, on
 
 from dlsched import OptionError
-from dlsched.simulation import Cluster, Decision, Workload, compare_policies, simulate
+from dlsched.simulation import Cluster, Decision, Workload, bounds, compare_policies, simulate
+from dlsched.simulation.workload.eligibility import eligibility
 
 METRICS = ("mean_jct", "makespan")
 
@@ -33,12 +34,13 @@ def drawn(seed: int, most: int, gpus: tuple[int, ...], **fields: Any) -> Workloa
     return by_hand(*rows, **fields)
 
 
-def least(jobs: Workload, free: Callable[[int], int], last: bool) -> int:
+def least(jobs: Workload, fits: Callable[[int, Any], bool], last: bool) -> int:
     """Return the least makespan, or sum of completion times, if jobs may change every second.
 
-    All schedules are tried in which no GPU is idle that a job could have.
+    All schedules are tried in which no GPU is idle that a job could have. Given is whether jobs fit
+    at a time.
     """
-    submits, gpus = ([int(getattr(job, name)) for job in jobs.jobs] for name in ("submit", "gpus"))
+    submits = [int(job.submit) for job in jobs.jobs]
 
     @cache
     def rest(now: int, left: tuple[int, ...]) -> int:
@@ -46,7 +48,7 @@ def least(jobs: Workload, free: Callable[[int], int], last: bool) -> int:
             return 0
         present = [j for j, n in enumerate(left) if n and submits[j] <= now]
         sets = [set(x) for n in range(len(present) + 1) for x in combinations(present, n)]
-        fitting = [chosen for chosen in sets if sum(gpus[j] for j in chosen) <= free(now)]
+        fitting = [chosen for chosen in sets if fits(now, chosen)]
         values = []
         for chosen in fitting:
             if not any(chosen < other for other in fitting):
@@ -59,6 +61,17 @@ def least(jobs: Workload, free: Callable[[int], int], last: bool) -> int:
     return rest(0, tuple(int(job.work) for job in jobs.jobs))
 
 
+def require_no_more_than_least(
+    jobs: Workload, cluster: Cluster, fits: Callable[[int, Any], bool], share: float
+) -> None:
+    """Require that no schedule has less than a bound, which is at least a share of the best."""
+    submitted = sum(int(job.submit) for job in jobs.jobs)
+    total = Fraction(least(jobs, fits, last=False) - submitted)
+    best = {"makespan": least(jobs, fits, last=True), "mean_jct": total / len(jobs.jobs)}
+    for metric, value in best.items():
+        assert share * value <= bounds.bound(jobs, cluster, metric).value <= value, metric
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
     """Against all schedules of a few jobs, on GPUs of which some are lent; it is not far below."""
@@ -68,18 +81,49 @@ def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
     servers = [{"id": "own", "gpus": 3}, {"id": "lent", "gpus": 1, "pool": "loan"}]
     loans = [{"time": come, "servers": 1}] if seed % 2 else []
     cluster = Cluster.parse({"servers": servers, "loans": loans}, "the test")
-    run = simulate(jobs, cluster, "fifo")
 
-    def free(now: int) -> int:
-        return 3 + bool(seed % 2 and now >= come)
+    def fits(now: int, chosen: set[int]) -> bool:
+        return sum(jobs.jobs[j].gpus for j in chosen) <= 3 + bool(seed % 2 and now >= come)
 
-    best = {
-        "makespan": Fraction(least(jobs, free, last=True)),
-        "mean_jct": Fraction(least(jobs, free, last=False) - sum(int(j.submit) for j in jobs.jobs))
-        / len(jobs.jobs),
-    }
-    for metric, value in best.items():
-        assert 0.6 * value <= run.bound(metric).value <= value, metric
+    require_no_more_than_least(jobs, cluster, fits, 0.6)
+
+
+def restricted(seed: int) -> tuple[Workload, Cluster]:
+    """Return two to six jobs that may run on some of up to four servers."""
+    rng = random.Random(seed)
+    types = ["A", "B", "C"][: rng.randint(1, 3)]
+    servers = [
+        {"id": f"s{i}", "gpus": rng.randint(1, 3), "gpu_type": types[i % len(types)],
+         "partitions": rng.choice([["p"], ["q"], ["p", "q"], []])}
+        for i in range(rng.randint(len(types), 4))
+    ]  # fmt: skip
+    cluster = Cluster.parse({"servers": servers}, "the test")
+    rows: list[dict[str, Any]] = []
+    while len(rows) < 2 + seed % 5:
+        row = {"submit": rng.choice([0, 0, rng.randint(1, 5)]), "gpus": rng.randint(1, 3),
+               "work": rng.randint(1, 4), "partition": rng.choice(["p", "q", None]),
+               "gpu_type": "|".join(rng.sample(types, rng.randint(1, len(types))))}  # fmt: skip
+        usable = eligibility(by_hand(row), cluster).servers[0]
+        if cluster.order[2][usable].sum() >= row["gpus"]:
+            rows.append(row)
+    return by_hand(*rows), cluster
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_schedule_is_better_where_jobs_may_not_run_everywhere(seed: int) -> None:
+    """Jobs fit if no some of them need more GPUs than the servers of all these have (Hall)."""
+    jobs, cluster = restricted(seed)
+    where = eligibility(jobs, cluster)
+
+    @cache
+    def room(chosen: tuple[int, ...]) -> bool:
+        usable = where.servers[where.of_job[list(chosen)]].any(axis=0)
+        return bool(sum(jobs.jobs[j].gpus for j in chosen) <= cluster.order[2][usable].sum())
+
+    def fits(_: int, chosen: set[int]) -> bool:
+        return all(room(some) for n in range(1, 7) for some in combinations(sorted(chosen), n))
+
+    require_no_more_than_least(jobs, cluster, fits, 0.5)
 
 
 def test_jobs_that_share_gpus_have_bounds_of_their_own() -> None:
@@ -127,6 +171,8 @@ FAST_AND_SLOW = Cluster.of([{"gpus": 1, "gpu_type": kind} for kind in ("fast", "
 HUNGRY = {"cpus": [1, 3], "memory": [1], "throughput": [[1], [2]], "share": [1, 1]}
 LATE = {"servers": [{"id": "s1", "gpus": 1}, {"id": "s2", "gpus": 1, "pool": "loan"}],
         "loans": [{"time": 30, "servers": 1}]}  # fmt: skip
+PARTITIONS = Cluster.of([{"gpus": 1, "partitions": [name]} for name in "pq"])
+A_OR_B = Cluster.of([{"gpus": n, "gpu_type": kind} for n, kind in ((1, "A"), (2, "B"), (9, "C"))])
 VALUES: dict[str, tuple[Workload, Cluster, str, Fraction | float]] = {
     "work that comes late": (
         by_hand({"work": 2}, {"submit": 10, "work": 3}, {"submit": 10, "work": 3}),
@@ -139,6 +185,19 @@ VALUES: dict[str, tuple[Workload, Cluster, str, Fraction | float]] = {
     "CPUs are a resource": (
         by_hand({"work": 12}, {"work": 12}, profile="p", head={"matrices": {"p": HUNGRY}}),
         Cluster.uniform(1, 2, cpus=4, memory=9), "makespan", 8),
+    # The GPU of partition q is idle.
+    "a partition of its own, mean": (by_hand({}, {}, partition="p"), PARTITIONS, "mean_jct", 15),
+    "a partition of its own": (by_hand({}, {}, partition="p"), PARTITIONS, "makespan", 20),
+    "parts are added up": (
+        by_hand({"partition": "p"}, {"partition": "p"}, {"partition": "q"}), PARTITIONS, "mean_jct",
+        Fraction(40, 3)),
+    # Two of A alone end at 10 and 20; those of both types at 10, on B; nobody uses C.
+    "types with alternatives": (
+        by_hand(*[{"gpu_type": kind} for kind in ("A", "A", "A|B", "A|B")]), A_OR_B, "mean_jct",
+        12.5),
+    "types with alternatives, last": (
+        by_hand(*[{"gpu_type": kind} for kind in ("A", "A", "A|B", "A|B")]), A_OR_B, "makespan",
+        20),
     # The second GPU is lent from 30 s on, so one of them waits for the other.
     "a loan that is too late": (by_hand({}, {}, fungible=True), Cluster.parse(LATE, "hand"),
                                 "mean_jct", 15),

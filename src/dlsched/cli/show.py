@@ -95,7 +95,9 @@ def _policies(owners: list[registry.Problem]) -> list[Row]:
         solves = getattr(kind, "problem", None)
         if solves not in others:  # some solve what is no problem of the registry
             summary = (inspect.getdoc(kind) or "").partition("\n")[0]
-            rows.append({"policy": name, "problem": solves, "summary": summary})
+            stops = bool(getattr(kind, "preemptive", True))
+            row = {"policy": name, "problem": solves, "preemptive": stops, "summary": summary}
+            rows.append(row)
     return rows
 
 
@@ -104,7 +106,7 @@ _LISTED: dict[Kind, tuple[list[str], Callable[[list[registry.Problem]], list[Row
     "problems": (["problem", "title~1", "levels~", "source~2"], _problems),
     "instances": (["instance", "problem", "bound~"], _instances),
     "methods": (["problem", "method", "kind", "summary~"], _methods),
-    "policies": (["policy", "problem", "summary~"], _policies),
+    "policies": (["policy", "problem", "preemptive", "summary~"], _policies),
 }
 """Columns of what is listed, see `put_table`, and functions that return its rows."""
 

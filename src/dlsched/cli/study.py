@@ -68,6 +68,14 @@ def study(
     delay: float = Option(
         0.0, metavar="S", min=0.0, help="Seconds before a job runs on its nodes."
     ),
+    restart: float | None = Option(
+        None, metavar="S", min=0.0, help="Seconds of a start after a preemption; allows these."
+    ),
+    preemption: bool | None = Option(
+        None,
+        "--preemption/--no-preemption",
+        help="Whether policies stop running jobs; by default only with --restart.",
+    ),
     bounds: bool = Option(
         True, "--bounds/--no-bounds", help="Certified bounds over all schedules."
     ),
@@ -103,6 +111,8 @@ def study(
             window=(record.since, record.until),
             partition=record.partition,
             delay=delay,
+            restart=restart,
+            preemption=preemption,
             knows=knows,
             bounds=bounds,
             seed=seed,

@@ -48,6 +48,8 @@ def exact(value: object) -> Number:
         return value
     if type(value) is Fraction:
         return _exactly(value, value)
+    if type(value) is float and -LARGEST <= value <= LARGEST:
+        return simplify(Fraction(*Decimal(repr(value)).as_integer_ratio()))
     if isinstance(value, Unusable):
         raise Flaw((), f"{value.text} {value.problem}", value.remedy)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
@@ -102,9 +104,7 @@ def whole(value: object) -> int:
         If it is not a whole number.
     """
     number = exact(value)
-    if type(value) is int:
-        return value
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool) or not isinstance(value, int | numbers.Integral):
         raise Flaw((), f"{shown(value)} is not a whole number", "write an integer without a point")
     return int(number)
 

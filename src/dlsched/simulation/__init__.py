@@ -6,17 +6,20 @@ from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.engine.state import JobView, ServerView, State
 from dlsched.simulation.pictures.gantt import write_timeline
-from dlsched.simulation.policies import list_policies
+from dlsched.simulation.policies import list_policies, make_policy
 from dlsched.simulation.run import Simulation
-from dlsched.simulation.workload.cluster import Cluster, Loan, Server
+from dlsched.simulation.workload.cluster import Away, Cluster, Loan, Server
+from dlsched.simulation.workload.eligibility import Eligibility, eligible
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
 __all__ = [
     "Allocation",
+    "Away",
     "BasePolicy",
     "Cluster",
     "Decision",
+    "Eligibility",
     "Job",
     "JobView",
     "Loan",
@@ -29,7 +32,9 @@ __all__ = [
     "State",
     "Workload",
     "compare_policies",
+    "eligible",
     "list_policies",
+    "make_policy",
     "simulate",
     "write_timeline",
 ]

@@ -15,6 +15,7 @@ from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.engine.policy import Policy, policy_name
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
+from dlsched.simulation.policies.divided import held_to
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -85,36 +86,32 @@ def simulate(
         "method": _plain(method),
         "options": {key: _plain(value) for key, value in options.items()},
         "variant": "paper",
+        "preemptive": bool(getattr(policy_object, "preemptive", True)),
         "seed": seed,
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
-    require_possible(workload, cluster, policy_object)
+    policy_object = held_to(policy_object, workload, cluster)
+    where = require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta("end"):
-            _run(workload, cluster, policy_object, record, on_progress, stuck_after)
+            engine = Engine(workload, cluster, policy_object, record, where, seed, stuck_after)
+            _run(engine, on_progress)
     return Simulation(record)
 
 
-def _run(
-    workload: Workload,
-    cluster: Cluster,
-    policy: Policy,
-    record: Log,
-    on_progress: Listener | None,
-    stuck_after: int,
-) -> None:
+def _run(engine: Engine, on_progress: Listener | None) -> None:
     """Simulate from the beginning, or from where the log ends; the policy's memory is put back."""
-    meta = record.meta("seed", "state")
+    policy: Any = engine.policy
     memory = copy.deepcopy(getattr(policy, "memory", None))
-    engine = Engine(workload, cluster, policy, record, meta["seed"], stuck_after)
-    if meta.get("state") is not None:
-        engine.restore(meta["state"])
+    state = engine.log.meta("state").get("state")
+    if state is not None:
+        engine.restore(state)
     try:
         engine.run(on_progress)
     finally:
         if memory is not None:
-            policy.memory = memory  # type: ignore[attr-defined]
+            policy.memory = memory
 
 
 @contextmanager

@@ -28,6 +28,9 @@ Everything that the auditor and the metrics need is in it. Times are whole micro
     ``time``, ``server``, ``lent`` (1 if it comes, 0 if it goes).
 ``timings``
     ``decision`` (row number), ``seconds``: what depends on the machine. It is in no comparison.
+
+The tables are ``STRICT``, and each column has the check of `COLUMNS`: a row that breaks one is
+never written. Logs of earlier versions have the same columns without these; they are read as well.
 """
 
 from __future__ import annotations
@@ -89,13 +92,62 @@ class DecisionRow(NamedTuple):
     solved: str
 
 
+class Column(NamedTuple):
+    """What a column of a table holds: its type, and the check of a value ``{0}``, both in SQL."""
+
+    kind: str
+    check: str
+    nullable: bool = False
+
+    def definition(self, name: str) -> str:
+        """Return the column's definition in a ``STRICT`` table."""
+        return f"{name} {self.kind} CHECK ({self.holds(name)})"
+
+    def holds(self, name: str) -> str:
+        """Return the check, which is 0 for a value of another type, whatever the table is."""
+        types = {"INTEGER": "'integer'", "TEXT": "'text'", "REAL": "'real', 'integer'"}[self.kind]
+        check = f"typeof({name}) IN ({types}) AND {self.check.format(name)}"
+        return f"({name} IS NULL OR {check})" if self.nullable else f"({check})"
+
+
+_COUNT = Column("INTEGER", "{0} >= 0")
+_TEXT = Column("TEXT", "1")
+_SPEED = Column(
+    "TEXT",
+    "{0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9/]*' AND {0} NOT GLOB '*/*/*' "
+    "AND {0} NOT GLOB '*/' AND {0} NOT GLOB '*/0*' AND length({0}) < 4000",
+)
+"""A whole number, or two with a stroke between, the second not 0; Python reads so many digits."""
+_JSON = "CASE WHEN json_valid({0}) THEN json_type({0}) = '?' ELSE 0 END"
+_ENDING = Column("TEXT", f"{{0}} IN ({', '.join(repr(str(ending)) for ending in Ending)})")
+COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
+    "segments": {
+        **{name: _COUNT for name in ("job", "start", "end", "gpus")},
+        "shares": Column("TEXT", _JSON.replace("?", "array")),
+        "sharing": _TEXT._replace(nullable=True),
+        "speed": _SPEED,
+        **{name: _COUNT for name in ("overhead", "work", "lost")},
+        "ending": _ENDING,
+    },
+    "completions": {"job": _COUNT, "time": _COUNT},
+    "decisions": {
+        "time": _COUNT,
+        "cause": _TEXT,
+        **{name: _COUNT for name in ("waiting", "running", "started", "preempted")},
+        "solved": Column("TEXT", _JSON.replace("?", "object")),
+    },
+    "starts": {
+        "decision": _COUNT,
+        "job": _COUNT,
+        "overhead": _COUNT._replace(nullable=True),
+        "speed": _SPEED._replace(nullable=True),
+    },
+    "loans": {"time": _COUNT, "server": _TEXT, "lent": Column("INTEGER", "{0} IN (0, 1)")},
+    "timings": {"decision": _COUNT, "seconds": Column("REAL", "{0} >= 0 AND {0} < 9e999")},
+}
+"""The columns of each table. No check can look into the shares, as it may have no subquery."""
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "segments": Segment._fields,
-    "completions": ("job", "time"),
-    "decisions": DecisionRow._fields,
-    "starts": ("decision", "job", "overhead", "speed"),
-    "loans": ("time", "server", "lent"),
-    "timings": ("decision", "seconds"),
+    name: tuple(columns) for name, columns in COLUMNS.items()
 }
 COMPARED: Final = ("segments", "completions", "decisions", "starts", "loans")
 """Tables that are the same whenever the same simulation is run."""
@@ -169,9 +221,10 @@ class Log:
 
     def _create(self) -> None:
         self.database.execute(f"PRAGMA application_id = {APPLICATION}")
-        self.database.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
-        for name, columns in TABLES.items():
-            self.database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        self.database.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) STRICT")
+        for name, columns in COLUMNS.items():
+            definitions = [column.definition(key) for key, column in columns.items()]
+            self.database.execute(f"CREATE TABLE {name} ({', '.join(definitions)}) STRICT")
 
     def lock(self) -> None:
         """Keep other processes from this file until `unlock`: two that write it would mix rows.
@@ -314,3 +367,26 @@ class Log:
         query = f"SELECT {columns} FROM {table} ORDER BY rowid"
         with self._usable("cannot be read", "name another file"):
             return self.database.execute(query).fetchall()
+
+    def checked(self, table: str) -> tuple[list[tuple[Any, ...]], dict[int, list[str]]]:
+        """Return the committed rows, and which columns break their checks, by the row's number.
+
+        They can where the file is of an earlier version, or its checks were passed by.
+
+        Raises
+        ------
+        LogError
+            If they cannot be read.
+        """
+        rows = self.rows(table)
+        holds = [column.holds(name) for name, column in COLUMNS[table].items()]
+        broken = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({' AND '.join(holds)}))"
+        with self._usable("cannot be read", "name another file"):
+            if not self.database.execute(broken).fetchone()[0]:
+                return rows, {}
+            each = self.database.execute(f"SELECT {', '.join(holds)} FROM {table} ORDER BY rowid")
+            wrong = {
+                i: [name for name, good in zip(TABLES[table], row, strict=True) if not good]
+                for i, row in enumerate(each)
+            }
+        return rows, {i: names for i, names in wrong.items() if names}

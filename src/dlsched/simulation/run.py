@@ -100,7 +100,7 @@ class Simulation:
         Report
             It is true if nothing disagrees; else its violations say what.
         """
-        return audit(self.log, metrics.summary)
+        return audit(self.log, lambda _: self.summary)
 
     @property
     def _name(self) -> str:
@@ -135,10 +135,16 @@ class Simulation:
 
 def _measured(name: str, value: float) -> tuple[str, str]:
     """Return a metric's value and unit as texts."""
+    if name == "preemptive":
+        return "yes" if value else "no", ""
     if name == "makespan" or name.endswith(("_jct", "_queueing")):
         return f"{value / 3600:,.2f}", "h"
-    if name.endswith("_seconds"):
+    if name == "restart" or name.endswith("_seconds"):
         return display(value), "s"
-    if name == "utilization" or name.startswith("busy_") or name.endswith("_share"):
+    if (
+        name in ("utilization", "checkpoints")
+        or name.startswith("busy_")
+        or name.endswith("_share")
+    ):
         return percent(value), ""
     return display(value), ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -12,14 +12,17 @@ from dlsched.records import History, read_trace
 from dlsched.records.history.period import Moment, Period
 from dlsched.records.history.workload import Knows
 from dlsched.registry.cluster_state import uniform
+from dlsched.schema import exact
 from dlsched.schema.files import make_folder
 from dlsched.simulation import Job, Policy, Workload
 from dlsched.simulation.engine.policy import policy_name
+from dlsched.simulation.policies import make_policy
+from dlsched.simulation.policies.keeping import without_preemption
 from dlsched.simulation.workload.profiles import PROFILES
 from dlsched.studies.figures import Figures
 from dlsched.studies.files import save_study
 from dlsched.studies.limits import lower_limit
-from dlsched.studies.outcome import recorded_outcome, simulated_outcome
+from dlsched.studies.outcome import Outcome, recorded_outcome, simulated_outcome
 from dlsched.studies.page import study_html
 from dlsched.studies.verdict import Verdict, reach_verdict
 from dlsched.text.figures import shorten
@@ -81,6 +84,8 @@ def study(
     partition: str | None = None,
     knows: Knows = "limit",
     delay: float = 0.0,
+    restart: float | None = None,
+    preemption: bool | None = None,
     bounds: bool = True,
     seed: int = 0,
     folder: str | Path | None = None,
@@ -105,6 +110,12 @@ def study(
     delay
         Seconds for which every job holds its nodes before it runs, under all policies; see
         `dlsched.records.history.period.Period.workload`. The bounds are without it.
+    restart
+        Seconds without progress at each start after a preemption, besides `delay`; a job goes on
+        then with the work that it has done. None if that is not known of the jobs.
+    preemption
+        Whether policies may stop running jobs, or move them. By default they may if `restart` is
+        given: no record says whether its jobs write checkpoints.
     bounds
         Whether certified lower bounds are computed, which may take minutes.
     seed
@@ -138,29 +149,31 @@ def study(
     tell("the recorded starts are replayed", 0, total)
     check = period.check()
     tell("the recorded waiting is divided by its causes", 0, total)
-    workload = period.workload(knows, delay=delay)
+    if preemption is None:
+        preemption = restart is not None
+    workload = _with_restart(period.workload(knows, delay=delay), restart, delay)
     staged: Workload | None = None
     outcomes = []
     for name, policy, method, options in chosen:
         jobs = workload
         if isinstance(policy, str) and policy in _NEED_STAGES:
-            staged = _with_stages(workload, seed) if staged is None else staged
+            if staged is None:
+                staged = _with_restart(_with_stages(workload, seed), restart, delay)
             jobs = staged
+        made = make_policy(policy, method, **options)
 
         def report(_now: float, done: int, total: int, name: str = name) -> None:
             tell(f"{name} is simulated", done, total)
 
         log = None if place is None else place / f"{_file_name(name)}.log"
         run = period.simulate(
-            policy,
+            made if preemption else without_preemption(made),
             knows=knows,
             workload=jobs,
-            method=method,
             seed=seed,
             log=log,
             resume=log is not None,
             on_progress=report,
-            **options,
         )
         tell(f"{name} is audited", total, total)
         outcomes.append(simulated_outcome(name, period, jobs, run))
@@ -180,7 +193,8 @@ def study(
         recorded_outcome(period),
         tuple(outcomes),
         tuple(limits),
-        _assumptions(period, knows, delay, staged is not None),
+        _assumptions(period, knows, delay, staged is not None)
+        + _preemption(outcomes, restart if preemption else None, preemption),
     )
 
 
@@ -202,6 +216,15 @@ def _with_stages(workload: Workload, seed: int) -> Workload:
 
 def _with(job: Job, row: dict[str, Any]) -> Job:
     return job.model_copy(update={name: row[name] for name in ("model", "stages", "restart")})
+
+
+def _with_restart(workload: Workload, restart: float | None, delay: float) -> Workload:
+    """Return a workload whose jobs need some seconds at each start after a preemption."""
+    if restart is None:
+        return workload
+    update = {"startup": exact(delay), "restart": exact(delay + restart)}
+    jobs = tuple(job.model_copy(update=update) for job in workload.jobs)
+    return workload.model_copy(update={"jobs": jobs})
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
@@ -245,10 +268,16 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
             if knows != "truth" and period.without_limit
             else "."
         ),
-        "A job may start on any nodes with room, whatever nodes, features or reservations it asked "
-        "for; there are no priorities, quotas or limits of users other than those of the policy.",
+        "A job may start on any nodes of its partitions and types of GPUs that have room, whatever "
+        "nodes, features or reservations it asked for; there are no priorities, quotas or limits "
+        "of users other than those of the policy.",
         f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
     ]
+    if away := len(period.cluster.away):
+        sentences.append(
+            f"Jobs ended {away:,} times because their node failed: nobody runs there until the "
+            "next recorded start on it."
+        )
     if delay:
         sentences.append(
             f"Under every policy a job holds its nodes for {delay:g} s before it runs, as a "
@@ -260,3 +289,21 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
             f"records: they are drawn, with models and restart overheads, from the trace {_SOURCE}."
         )
     return tuple(sentences)
+
+
+def _preemption(
+    outcomes: Sequence[Outcome], restart: float | None, allowed: bool
+) -> tuple[str, ...]:
+    """Return what is assumed of preemption."""
+    if not allowed:
+        return (
+            "No policy stops a running job, or moves it: the record does not say which jobs write "
+            "checkpoints. If they do, state what a restart takes (--restart).",
+        )
+    names = [o.name for o in outcomes if o.run is not None and o.run.summary["preemptive"]]
+    if not names:
+        return ()
+    return (
+        f"Under {', '.join(names)} running jobs are preempted. A preempted job goes on with all "
+        f"the work that it has done, after {restart or 0:g} s.",
+    )

@@ -12,8 +12,6 @@ BASELINE = "backfill"
 DROPPED_TOO_MUCH = 0.05
 _NOTHING = 0.5
 """Seconds of mean waiting below which nobody waited."""
-_NAMED = 6
-"""Most partitions that a headline names."""
 _NOT_REAL = (
     "Policies start jobs where there was no room for them. What they seem to save by that is not "
     "real: the figures below are not supported by this record."
@@ -73,7 +71,7 @@ def reach_verdict(study: Figures) -> Verdict:
     if replayed and mean < _NOTHING:
         headline = "Nobody waited in this record: there is no waiting to save."
         return Verdict(headline, True, (), ())
-    headline = _other_room(study)
+    headline = _others(study)
     if headline:
         return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not replayed:
@@ -93,21 +91,13 @@ def reach_verdict(study: Figures) -> Verdict:
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
     sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
     sentences += _baseline(study)
-    sentences += _other_types(study)
     remedies = _remedies(study)[: int(study.period.capacity.measured)]
     return Verdict(headline, True, tuple(sentences), remedies)
 
 
-def _other_room(study: Figures) -> str:
-    """Return a headline if policies have other nodes for a job than its partition; else ""."""
-    nodes, others = study.period.partitions, study.period.others
-    if len(set(nodes.values())) > 1:
-        names = ", ".join(sorted(nodes)[:_NAMED])
-        more = f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else ""
-        return (
-            "The partitions of this record do not share all nodes: no saving is claimed for all of "
-            f"them together. Study each with --partition: {names}{more}."
-        )
+def _others(study: Figures) -> str:
+    """Return a headline if jobs of other partitions are on a partition's nodes; else ""."""
+    others = study.period.others
     if others > DROPPED_TOO_MUCH:
         return (
             f"Jobs of other partitions hold {others:.0%} of what is held on the nodes of "
@@ -123,7 +113,7 @@ def _policies(study: Figures) -> str:
         "truth": "Knowing the jobs' true durations",
         "user_mean": "Knowing the means of users' earlier jobs",
     }
-    first, *others = [(o.name, span(o.row["mean_wait"])) for o in study.outcomes]
+    first, *others = [(_named(o), span(o.row["mean_wait"])) for o in study.outcomes]
     waits = [f"{first[0]} would wait {first[1]}", *(" ".join(other) for other in others)]
     text = f"{known[study.knows]}, {', '.join(waits)}"
     limits = [limit.mean_wait for limit in study.limits if limit.mean_wait is not None]
@@ -135,9 +125,18 @@ def _policies(study: Figures) -> str:
         return f"{text}."
     best = best_of(study)
     worse = int(later(best, study.recorded).sum())
+    stopped = int(best.jobs["preemptions"].sum())
     return (
-        f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer."
+        f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer"
+        + (f", and jobs be preempted {stopped:,} times." if stopped else ".")
     )
+
+
+def _named(outcome: Outcome) -> str:
+    """Return a policy's name, and that its jobs' stages were drawn: no record has any."""
+    jobs = () if outcome.run is None else outcome.run.meta["workload"]["jobs"]
+    drawn = any("stages" in job for job in jobs)
+    return f"{outcome.name} (with drawn stages of iterations)" if drawn else outcome.name
 
 
 def best_of(study: Figures) -> Outcome:
@@ -158,18 +157,6 @@ def _baseline(study: Figures) -> list[str]:
         "cluster runs backfill, so large is what the model leaves out, and smaller differences "
         "between a policy and the record say nothing. Compare policies with simulated backfill, "
         "too."
-    ]
-
-
-def _other_types(study: Figures) -> list[str]:
-    """Return how many jobs the policies placed on another type of GPU than recorded."""
-    counts = [(o.name, o.run.summary.get("other_gpu_type")) for o in study.outcomes if o.run]
-    placed = ", ".join(f"{name} {count:,}" for name, count in counts if count)
-    if not placed:
-        return []
-    return [
-        f"Jobs placed on another type of GPU than recorded, where they run as long: {placed}. A "
-        "policy may save waiting by that which no user would accept."
     ]
 
 

@@ -8,12 +8,11 @@ import pytest
 
 from dlsched import OptionError
 from dlsched.simulation import Cluster, Workload
-from dlsched.simulation.bounds import program
-from dlsched.simulation.bounds.charges import mixtures
+from dlsched.simulation.bounds import makespan
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
-from dlsched.simulation.bounds.program import Multipliers
-from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
+from dlsched.simulation.bounds.makespan import Multipliers
+from dlsched.simulation.bounds.mean import Prices, Relaxation, evaluate
+from dlsched.simulation.bounds.sharing import group_facet, mixtures, stage_facet, stage_sharing
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.kernels import relaxation
 from kernel_sources import as_python
@@ -116,15 +115,15 @@ def test_any_multipliers_prove_no_more_than_the_optimum(seed: int) -> None:
     rows = [(0, 100, modes), (0, 90, modes), *((40, 20, modes) for _ in range(4))]
     gpus = [Resource(name, ((0, Fraction(1)),)) for name in ("fast", "slow")]
     d = Demands.of(gpus, rows)
-    best, found = program.makespan_by_program(d)
+    best, found = makespan.makespan_by_program(d)
     assert float(best) == pytest.approx(202.5)
-    assert best == program.evaluate(d, found)
+    assert best == makespan.evaluate(d, found)
     rng = np.random.default_rng(seed)
     jobs = {int(j): int(rng.integers(0, 9)) for j in rng.choice(6, 3, replace=False)}
     resources = tuple(tuple(row) for row in rng.integers(0, 9, (2, 2)).tolist())
     made = Multipliers((0, 40), resources, jobs)
-    assert 0 <= program.evaluate(d, made) <= best * (1 + Fraction(1, 10**9))
-    assert program.evaluate(d, made._replace(jobs={0: -1})) == 0
+    assert 0 <= makespan.evaluate(d, made) <= best * (1 + Fraction(1, 10**9))
+    assert makespan.evaluate(d, made._replace(jobs={0: -1})) == 0
 
 
 @pytest.mark.parametrize("seed", range(8))

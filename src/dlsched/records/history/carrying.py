@@ -9,8 +9,9 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, Policy
+from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
 from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.divided import held_to
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -32,12 +33,14 @@ class Carrying(BasePolicy):
         self._policy = policy
         self._jobs = tuple(jobs)
         self.carried = len(self._jobs)
-        for name in ("name", "problem", "own_estimates", "own_methods", "interval", "on_events"):
+        for name in STATED:
             setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
         self.memory = getattr(policy, "memory", self.memory)
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Let the other policy refuse a workload or a cluster."""
+        """Let the other policy refuse a workload or a cluster; hold it to where jobs may run."""
+        self._policy = held_to(self._policy, workload, cluster)
+        self.memory = getattr(self._policy, "memory", self.memory)
         check = getattr(self._policy, "check", None)
         if callable(check):
             check(workload, cluster)

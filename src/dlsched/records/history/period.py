@@ -97,14 +97,48 @@ class Period:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The nodes as servers."""
+        """The nodes as servers; a node is in the partitions of the jobs that ran on it, too."""
         whole = self.partition is None
+        ran: dict[str, dict[str, None]] = {}
+        jobs = self.simulated
+        for held, text in zip(jobs["nodes"], jobs["partition"], strict=True):
+            for node, _ in held if isinstance(text, str) else ():
+                ran.setdefault(node, {}).update(dict.fromkeys(text.split(",")))
         rows = [
-            {"id": name, "gpus": int(gpus), "gpu_type": kind}
-            | ({"partitions": list(names)} if whole and names else {})
+            # Of a node with GPUs of several types it is not known how many it has of each.
+            {"id": name, "gpus": int(gpus), "gpu_type": None if "+" in (kind or "") else kind}
+            | (
+                {"partitions": list(dict.fromkeys((*names, *ran.get(name, ()))))}
+                if whole and names
+                else {}
+            )
             for name, gpus, kind, names in self.capacity.nodes.itertuples(index=False)
         ]
-        return Cluster.parse({"servers": rows}, "the nodes")
+        return Cluster.parse({"servers": rows, "away": self._outages()}, "the nodes")
+
+    def _outages(self) -> list[dict[str, Any]]:
+        """Return when nodes were away: from a job's end by NODE_FAIL until the next start there.
+
+        Where another job ran on, or none started later, the failure is not taken for an outage.
+        """
+        ran = self.everyone[self.everyone["start"].notna()]
+        state = ran["state"].astype(str)
+        failed = ran[state.str.startswith("NODE_FAIL") & (ran["end"] >= self.origin)]
+        nodes = {name for held in failed["nodes"] for name, _ in held}
+        nodes &= set(self.capacity.nodes["name"])
+        spans: dict[str, list[tuple[float, float]]] = {}
+        ends = ran["end"].fillna(self.horizon)
+        for held, start, end in zip(ran["nodes"], ran["start"], ends, strict=True) if nodes else ():
+            for name, _ in held:
+                spans.setdefault(name, []).append((start, end))
+        rows: dict[tuple[str, float], dict[str, Any]] = {}
+        for held, end in zip(failed["nodes"], failed["end"], strict=True):
+            for name in {name for name, _ in held} & nodes:
+                later = min((start for start, _ in spans[name] if start >= end), default=end)
+                if later > end and not any(start < end < until for start, until in spans[name]):
+                    start, back = (round(t - self.origin, 6) for t in (end, later))
+                    rows[name, start] = {"server": name, "start": start, "end": back}
+        return [rows[key] for key in sorted(rows)]
 
     @cached_property
     def partitions(self) -> dict[str, frozenset[str]]:
@@ -159,7 +193,7 @@ class Period:
             scheduler ends one job and starts the next. By default 0.
         """
         window = Clock(self.origin, self.since, self.horizon, delay)
-        return make_workload(self.simulated, self.everyone, window, knows)
+        return make_workload(self.simulated, self.everyone, window, knows, self.cluster)
 
     @property
     def without_limit(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import UnknownName
-from dlsched.simulation import Workload
+from dlsched.simulation import Cluster, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,9 @@ class Clock(NamedTuple):
     delay: float = 0.0
 
 
-def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, knows: str) -> Workload:
+def make_workload(
+    jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, knows: str, cluster: Cluster
+) -> Workload:
     """Return the jobs of a period as a workload; see `dlsched.records.Period.workload`.
 
     Parameters
@@ -50,6 +53,9 @@ def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, know
         The simulated jobs, with their ``role``.
     everyone
         All jobs of the history, of which users' means are taken.
+    cluster
+        The nodes. A job accepts the type of those on which it ran, whatever it asked for. A
+        partition that no node is known to be in restricts nothing.
 
     Raises
     ------
@@ -70,6 +76,8 @@ def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, know
     passed = np.where(carried, origin - start, 0.0)
     estimate = np.maximum(estimate - passed, _LEAST) + clock.delay
     rows = []
+    anywhere = any(not server.partitions for server in cluster.servers)
+    listed = None if anywhere else {p for s in cluster.servers for p in s.partitions}
     columns = zip(
         jobs["id"],
         jobs["gpus"],
@@ -99,8 +107,21 @@ def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, know
             row["limit"] = limit
         fields = zip(("tenant", "account", "partition", "gpu_type", "state"), texts, strict=True)
         row |= {field: text for field, text in fields if isinstance(text, str)}
+        _accept(row, cluster, listed)
         rows.append(row)
     return Workload.parse({"name": "history", "jobs": rows}, "the history")
+
+
+def _accept(row: dict[str, Any], cluster: Cluster, listed: set[str] | None) -> None:
+    """Set what a job accepts, so that it may run where it ran."""
+    if listed is not None and listed.isdisjoint(row.get("partition", "").split(",")):
+        row.pop("partition", None)
+    if "gpu_type" in row:
+        types = re.split(r"[|+]", row["gpu_type"])
+        there = (cluster.by_id[node].gpu_type for node, _ in row["nodes"] if node in cluster.by_id)
+        more = {kind for kind in there if kind is not None and kind not in types}
+        if more or len(types) > 1:
+            row["gpu_types"] = [*types, *sorted(more)]
 
 
 def known_durations(

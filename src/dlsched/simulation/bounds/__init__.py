@@ -5,12 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds import makespan, mean
-from dlsched.simulation.bounds.modes import demands
+from dlsched.simulation.bounds.demands import demands
 from dlsched.simulation.bounds.sharing import stage_sharing
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.simulation.workload.workload import Workload
 
 METRICS = ("mean_jct", "makespan")
@@ -57,20 +60,52 @@ def bound(
     """
     if metric not in METRICS:
         raise OptionError(f"there is no bound on {metric!r}, only on: {', '.join(METRICS)}")
-    if metric == "makespan":
-        d = demands(workload, cluster)
-        if sharing:
-            d = makespan.sharing_demands(stage_sharing(workload, cluster))
-        value, source = makespan.of_demands(d)
-    elif sharing:
-        d, proof = mean.prove_sharing(stage_sharing(workload, cluster))
-        value, source = proof.total(d)
-    else:
-        d = demands(workload, cluster)
-        value, source = mean.prove(d).total(d)
+    if sharing and not any(job.stages for job in workload.jobs):
+        raise OptionError("the jobs have no stages; sharing is undefined")
+    if any(job.cancelled is not None for job in workload.jobs):
+        raise OptionError("a job may be withdrawn before it ends; leave out those with `cancelled`")
+    found = [_of_part(*part, metric, sharing) for part in parts(workload, cluster)]
+    value, source = max(found)
     if metric == "mean_jct":
+        value = sum((total for total, _ in found), Fraction(0))
         value = (value - sum(job.submit_ticks for job in workload.jobs)) / len(workload.jobs)
     return MetricBound(value / TICKS, source)
+
+
+def parts(workload: Workload, cluster: Cluster) -> list[tuple[Workload, Cluster]]:
+    """Return the jobs and servers that are connected by where the jobs may run, each part apart."""
+    where = eligibility(workload, cluster)
+    if where.everywhere:
+        return [(workload, cluster)]
+    found = []
+    for classes, server_classes in where.components:
+        jobs = np.flatnonzero(np.isin(where.of_job, classes))
+        servers = np.flatnonzero(np.isin(where.of_server, server_classes))
+        if not len(servers):
+            name = workload.jobs[jobs[0]].id
+            raise OptionError(f"job {name} can run on no GPU of the cluster; it has no bound")
+        part = workload.model_copy(update={"jobs": tuple(workload.jobs[j] for j in jobs)})
+        servers_there = tuple(cluster.servers[i] for i in servers)
+        found.append((part, cluster.model_copy(update={"servers": servers_there})))
+    return found
+
+
+def _of_part(
+    workload: Workload, cluster: Cluster, metric: str, sharing: bool
+) -> tuple[Fraction, str]:
+    """Return a bound on the makespan or the sum of completion times, and its source."""
+    shared = None
+    if sharing and any(job.stages for job in workload.jobs):
+        shared = stage_sharing(workload, cluster)
+    if metric == "makespan":
+        if shared is not None:
+            return makespan.of_demands(makespan.sharing_demands(shared))
+        return makespan.of_demands(demands(workload, cluster))
+    if shared is not None:
+        d, proof = mean.prove_sharing(shared)
+        return proof.total(d)
+    d = demands(workload, cluster)
+    return mean.prove(d).total(d)
 
 
 __all__ = ["METRICS", "MetricBound", "bound"]

@@ -11,10 +11,11 @@ from dlsched.simulation.engine.guard import STUCK_AFTER, Watch, decide, to_json,
 from dlsched.simulation.engine.holdings import Holdings
 from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks, policy_name
 from dlsched.simulation.engine.state import State, number
-from dlsched.simulation.engine.views import Shown, server_views
+from dlsched.simulation.engine.views import Shown
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
 
 COMMIT_ROWS: Final = 5000
@@ -24,10 +25,16 @@ would take long: after no fewer rows than jobs have started that are not complet
 `COMMIT_SHARE` times the seconds that it took before."""
 COMMIT_SHARE: Final = 20
 
-KINDS: Final = ("arrival", "completion", "round", "wake", "loan")
+KINDS: Final = ("arrival", "completion", "round", "wake", "loan", "away", "cancellation")
 """What happens at a moment, in the order in which it is done."""
-FINITE: Final = frozenset(("arrival", "completion", "loan"))
+FINITE: Final = frozenset(("arrival", "completion", "loan", "away", "cancellation"))
 """Of these, what happens finitely often."""
+
+COUNTS: Final = (
+    *("now", "arrived", "completed", "decisions", "loans", "wake"),
+    *("left", "changed", "withdrawn", "last"),
+)
+"""What `Engine.to_data` keeps as it is."""
 
 Listener = Callable[[int, int, int], None]
 """Called with the simulated time in microseconds, the jobs completed and their total."""
@@ -37,7 +44,8 @@ class Engine:
     """One simulation. Events at the same time are one moment, at which the policy decides once.
 
     The order at a moment is: arrivals, completions, a round, a wake-up that the policy asked for, a
-    change of the loan; then the decision **(D)**.
+    change of the loan, servers that are back, servers that go away, jobs that are withdrawn; then
+    the decision **(D)**.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class Engine:
         cluster: Cluster,
         policy: Policy,
         log: Log,
+        where: Eligibility,
         seed: int = 0,
         stuck_after: int = STUCK_AFTER,
     ) -> None:
@@ -59,11 +68,15 @@ class Engine:
         self.on_events = bool(getattr(policy, "on_events", True))
         self.now = -1
         self.arrived = self.completed = self.decisions = self.loans = 0
+        self.left = self.changed = self.withdrawn = 0
+        self.last = -1
+        cancelled = ((job.cancelled_ticks, j) for j, job in enumerate(self.jobs))
+        self.cancellations = sorted((time, j) for time, j in cancelled if time is not None)
         self.wake: int | None = None
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
         estimated = not getattr(policy, "own_estimates", False)
-        self.holdings = Holdings(workload, cluster, log, estimated=estimated)
+        self.holdings = Holdings(workload, cluster, where, log, estimated=estimated)
         self.shown = Shown(self.holdings)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
@@ -78,7 +91,7 @@ class Engine:
         """
         committed = time.monotonic()
         took = 0.0
-        while self.completed < len(self.jobs):
+        while self.completed + self.left < len(self.jobs):
             self._step()
             now = time.monotonic()
             late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
@@ -88,7 +101,7 @@ class Engine:
                 took = committed - now
                 if on_progress is not None:
                     on_progress(self.now, self.completed, len(self.jobs))
-        self.log.commit(state=None, end=self.now)
+        self.log.commit(state=None, end=self.last if self.completed else self.now)
 
     def _step(self) -> None:
         self.now, causes = self._next()
@@ -98,8 +111,14 @@ class Engine:
                 self.arrived += 1
         if "completion" in causes:
             self.completed += self.holdings.complete(self.now)
+            self.last = self.now
         if "loan" in causes:
             self._lend()
+        while self._away() == self.now:
+            self._come_or_go()
+        while self._cancellation() == self.now:
+            self.left += self.holdings.withdraw(self.cancellations[self.withdrawn][1])
+            self.withdrawn += 1
         if "wake" in causes:
             self.wake = None
         if not FINITE.isdisjoint(causes):
@@ -119,6 +138,8 @@ class Engine:
             self._round(),
             self.wake,
             self._loan_change(),
+            self._away(),
+            self._cancellation(),
         )
         known = [moment for moment in times if moment is not None]
         if not known:
@@ -166,6 +187,24 @@ class Engine:
         loans = self.cluster.loans
         return None if self.loans == len(loans) else ticks(loans[self.loans].time)
 
+    def _away(self) -> int | None:
+        changes = self.cluster.changes
+        return None if self.changed == len(changes) else changes[self.changed][0]
+
+    def _cancellation(self) -> int | None:
+        over = self.withdrawn == len(self.cancellations)
+        return None if over else self.cancellations[self.withdrawn][0]
+
+    def _come_or_go(self) -> None:
+        """Take a server away, or put it back."""
+        _, goes, server = self.cluster.changes[self.changed]
+        self.changed += 1
+        if goes:
+            self.holdings.vacate(server, self.now)
+        else:
+            self.holdings.resources.open([server])
+        self.log.add("loans", (self.now, server, int(not goes)))
+
     def _lend(self) -> None:
         """Lend servers in the cluster's order **(D)**; which ones go back, the policy decides."""
         self.loans += 1
@@ -178,7 +217,9 @@ class Engine:
 
     def _in_use(self) -> int:
         """Return how many servers of the loan pool may be used."""
-        return len(self.holdings.resources.gpus) - (len(self.cluster.servers) - len(self.pool))
+        if not self.pool:
+            return 0
+        return sum(name in self.holdings.resources.gpus for name in self.pool)
 
     @property
     def _loan(self) -> int:
@@ -245,23 +286,15 @@ class Engine:
         holdings = self.holdings
         self.shown.now = self.now
         return State(
-            number(self.now),
+            self.now,
             causes,
             self.decisions,
             self.seed,
             self._loan,
             self.workload,
             self.cluster,
-            self.shown.waiting,
-            self.shown.running,
-            lambda: server_views(self.cluster, holdings.resources),
-            self.shown.present,
-            self.shown.holding,
-            self.shown.lines,
-            self.shown.vectors,
-            holdings.held,
-            holdings.resources.gpus,
-            holdings.resources.vector,
+            holdings.where,
+            self.shown,
         )
 
     # Going on after an interruption.
@@ -269,21 +302,16 @@ class Engine:
     def to_data(self) -> dict[str, Any]:
         """Return the state of the simulation as JSON values."""
         return {
-            "now": self.now,
-            "arrived": self.arrived,
-            "completed": self.completed,
-            "decisions": self.decisions,
+            **{name: getattr(self, name) for name in COUNTS},
             "idle": self.watch.count,
             "mark": self.watch.mark,
-            "loans": self.loans,
-            "wake": self.wake,
             "memory": self._memory(),
             "holdings": self.holdings.to_data(),
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Go on from the state that `to_data` returned."""
-        for name in ("now", "arrived", "completed", "decisions", "loans", "wake"):
+        for name in COUNTS:
             setattr(self, name, data[name])
         self.watch.count = data["idle"]
         self.watch.mark = data.get("mark")

@@ -15,6 +15,7 @@ from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import Eligibility, eligibility, require_places
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
@@ -25,22 +26,26 @@ STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
 
-def require_possible(workload: Workload, cluster: Cluster, policy: Policy) -> None:
-    """Refuse what cannot be simulated, before anything is written.
+def require_possible(workload: Workload, cluster: Cluster, policy: Policy) -> Eligibility:
+    """Return where the jobs may run; refuse what cannot be simulated, before anything is written.
 
     Raises
     ------
     InstanceError
         If a job needs more GPUs than there are, or its times are too long.
     OptionError
-        If the policy's interval is not above 0; whatever the policy's own check raises.
+        If a job may run nowhere, or the policy's interval is not above 0; whatever the policy's own
+        check raises.
     """
     for j, job in enumerate(workload.jobs):
         check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
+    where = eligibility(workload, cluster)
+    require_places(workload, cluster, where)
     interval_ticks(policy)
     check = getattr(policy, "check", None)
     if callable(check):
         check(workload, cluster)
+    return where
 
 
 def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
@@ -56,8 +61,8 @@ def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
         remedy = "leave the job out, or take a larger cluster"
         raise InstanceError(f"workload {workload}", f"{path}.gpus", problem, remedy)
     latest = HORIZON // gpus
-    for name in ("submit", "work", "restart"):
-        if getattr(job, f"{name}_ticks") >= latest:
+    for name in ("submit", "work", "restart", "startup"):
+        if (getattr(job, f"{name}_ticks") or 0) >= latest:
             problem = f"job {job.id} has {name} = {float(getattr(job, name)):g} s"
             remedy = (
                 f"the clock ends at {latest / TICKS:.3g} s with {gpus} GPUs; count in seconds, "

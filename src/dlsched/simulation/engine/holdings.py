@@ -20,6 +20,7 @@ from dlsched.simulation.engine.waiting import Waiting
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
 
 
@@ -47,10 +48,17 @@ class Holdings:
     """
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, log: Log, *, estimated: bool = True
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        where: Eligibility,
+        log: Log,
+        *,
+        estimated: bool = True,
     ) -> None:
         self.jobs = workload.jobs
         self.cluster = cluster
+        self.where = where
         self.log = log
         self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
@@ -137,12 +145,7 @@ class Holdings:
         for name in preempt:
             if name not in self.held or name in start:
                 raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
-            j = self.position[name]
-            groups.add(self._release(j, now, Ending.PREEMPTED))
-            self.active[j].preemptions += 1
-            self.table.update(j, self.active[j])
-            self.table.stop(j)
-            self.waiting.add(j)
+            groups.add(self._preempt(self.position[name], now))
             stopped += 1
         new = {name: self._checked(name, allocation) for name, allocation in start.items()}
         changed = {name: new[name] for name in new if self.held.get(name) != new[name]}
@@ -155,6 +158,8 @@ class Holdings:
             j = self.position[name]
             stated = amount(self.jobs[j], "overhead", overhead.get(name))
             pause = None if stated is None else ticks(stated)
+            if stated is None and self.active[j].first_start is None:
+                pause = self.jobs[j].startup_ticks
             if pause is not None and pause >= HORIZON // self.cluster.gpus:
                 raise PolicyError(f"job {name}: an overhead of {stated} s is too long")
             self._start(j, allocation, now, pause)
@@ -163,6 +168,31 @@ class Holdings:
             self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
         return len(changed), len(moved), stopped
+
+    def _preempt(self, j: int, now: int) -> Id | None:
+        """Stop a job, which waits from now on; return the group that it leaves."""
+        group = self._release(j, now, Ending.PREEMPTED)
+        self.active[j].preemptions += 1
+        self.table.update(j, self.active[j])
+        self.table.stop(j)
+        self.waiting.add(j)
+        return group
+
+    def vacate(self, server: Id, now: int) -> None:
+        """Preempt the jobs on a server that goes away, and take it away."""
+        held = [name for name, a in self.held.items() if any(s.server == server for s in a.shares)]
+        self._set_speeds([self._preempt(self.position[name], now) for name in held], now)
+        self.resources.shut(server)
+
+    def withdraw(self, j: int) -> bool:
+        """Remove a job that waits; return whether it did."""
+        if j not in self.active or self.active[j].allocation is not None:
+            return False
+        del self.active[j]
+        self._unstarted.pop(j, None)
+        self.table.present.remove(j)
+        self.waiting.remove(j)
+        return True
 
     def _stop_waiting(self, j: int) -> None:
         self.waiting.remove(j)
@@ -173,7 +203,11 @@ class Holdings:
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
         job = self.jobs[j]
-        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""))
+        where = self.where
+        # With a loan there are rules beside eligibility, for pairs of servers.
+        restricted = not where.everywhere or self.cluster.loan_servers
+        usable = where.servers[where.of_job[j]] if restricted else None
+        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""), usable)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job = self.jobs[j]
@@ -293,6 +327,8 @@ class Holdings:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `to_data` returned."""
         self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
+        for name in self.resources.gpus.keys() - set(data["servers"]):
+            self.resources.shut(name)
         started = {j: Progress.from_data(values) for j, values in data["active"]}
         for j in sorted({*started, *data["unstarted"]}):
             if j in started:

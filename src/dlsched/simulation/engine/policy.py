@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from dlsched.errors import DlschedError, OptionError
 from dlsched.schema import Flaw, Number, exact
@@ -47,6 +47,12 @@ class BasePolicy(ABC):
         Whether it has methods although it solves no problem, as the programs of Gavel.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    preemptive
+        Whether it may stop a running job, or move it.
+    keeps_to
+        Of what says where a job may run (`Obstacle.what`), that which it keeps to by itself; None
+        for all. If there is more, it decides for each class of jobs apart, on the servers where
+        these may run: see `dlsched.simulation.policies.divided`.
     own_estimates
         Whether it makes its own use of `Job.estimate`: then the remaining times that it sees are
         the true ones.
@@ -60,6 +66,8 @@ class BasePolicy(ABC):
     problem: ClassVar[str | None] = None
     own_methods: ClassVar[bool] = False
     own_estimates: ClassVar[bool] = False
+    preemptive: bool = True
+    keeps_to: frozenset[str] | None = None
     interval: Number | None = None
     on_events: bool = True
 
@@ -81,6 +89,12 @@ class BasePolicy(ABC):
     @abstractmethod
     def decide(self, state: State) -> Decision:
         """Return what changes at this moment."""
+
+
+STATED: Final = (
+    *("name", "problem", "own_estimates", "own_methods", "interval", "on_events", "preemptive"),
+)
+"""What a policy that passes on to another one states as that does."""
 
 
 def policy_name(policy: object) -> str:

@@ -7,12 +7,14 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.schema import Flaw, Id, Number, exact
 from dlsched.schema.quantities import LARGEST
 from dlsched.simulation.engine.decision import Allocation, Share
 from dlsched.simulation.engine.policy import PolicyError
-from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import obstacle
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix
 
@@ -105,18 +107,27 @@ class Resources:
 
 
 def checked(
-    job: Job, allocation: Allocation, cluster: Cluster, matrix: Matrix | None
+    job: Job,
+    allocation: Allocation,
+    cluster: Cluster,
+    matrix: Matrix | None,
+    usable: NDArray[np.bool_] | None,
 ) -> Allocation:
     """Return an allocation in exact numbers; refuse one that is not what the job can run with.
 
     With a matrix of throughput it has the CPUs and memory that the job holds, stated or not.
 
+    Parameters
+    ----------
+    usable
+        Whether the job may run on each server; None if it may on all.
+
     Raises
     ------
     PolicyError
         If it has fewer or more GPUs, a server twice, a share without GPUs or with part of a worker,
-        a server of a pool that the job cannot use, or an amount or a speed that is negative or no
-        finite number.
+        a server where the job may not run, servers of both pools that it cannot use together, or an
+        amount or a speed that is negative or no finite number.
     """
     names = [share.server for share in allocation.shares]
     gpus = allocation.gpus
@@ -134,7 +145,8 @@ def checked(
             f"job {job.id}: {split[0].gpus} GPUs on {split[0].server}; "
             f"each of its workers has {worker} on one server"
         )
-    _check_pools(job, names, cluster)
+    if usable is not None:
+        _check_servers(job, names, cluster, usable)
     shares = tuple(_exact(job, share) for share in allocation.shares)
     if matrix is not None:
         shares = tuple(_held(matrix, share, cluster) for share in shares)
@@ -160,14 +172,17 @@ def _held(matrix: Matrix, share: Share, cluster: Cluster) -> Share:
     )
 
 
-def _check_pools(job: Job, servers: Iterable[Id], cluster: Cluster) -> None:
-    """Refuse the loan pool to jobs that are not for it, and both pools to all but heterogeneous."""
-    if not cluster.loan_servers or job.heterogeneous:
-        return
-    lent = [name for name in servers if name in cluster.loan_servers]
-    if lent and not job.fungible:
-        raise PolicyError(f"job {job.id} gets {lent[0]} of the loan pool, but is not fungible")
-    if lent and len(lent) < len(list(servers)):
+def _check_servers(
+    job: Job, names: Iterable[Id], cluster: Cluster, usable: NDArray[np.bool_]
+) -> None:
+    """Refuse servers where a job may not run, and both pools to all but heterogeneous jobs."""
+    # Servers that the cluster does not have are refused where they are taken.
+    servers = [cluster.by_id[name] for name in names if name in cluster.by_id]
+    for server in servers:
+        if not usable[cluster.order[1][server.id]]:
+            reason = obstacle(job, server)
+            raise PolicyError(f"job {job.id} may not run on server {server.id} by its {reason}")
+    if len({server.pool == LOAN for server in servers}) > 1 and not job.heterogeneous:
         raise PolicyError(f"job {job.id} gets servers of both pools, but is not heterogeneous")
 
 

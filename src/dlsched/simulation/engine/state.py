@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, overload
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dlsched.simulation.engine.decision import Allocation
 from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster, Server
+from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
@@ -122,70 +123,83 @@ class ServerView(NamedTuple):
     free_memory: Number | None
 
 
+class Shown(Protocol):
+    """What a state shows, made when it is asked for; see the properties of `State`."""
+
+    held: Mapping[Id, Allocation]
+    free: Mapping[Id, int]
+    vector: Vector
+
+    def waiting(self) -> Views: ...  # noqa: D102
+    def running(self) -> Views: ...  # noqa: D102
+    def servers(self) -> tuple[ServerView, ...]: ...  # noqa: D102
+    def present(self) -> Arrays: ...  # noqa: D102
+    def holding(self) -> Arrays: ...  # noqa: D102
+    def vectors(self, names: Iterable[Id]) -> Arrays: ...  # noqa: D102
+    def lines(self, key: Key) -> LinesByGpus: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class State:
     """A cluster and its jobs at the moment of a decision.
 
     Attributes
     ----------
-    time
-        Seconds on the workload's clock.
     causes
-        What happened at this moment: of ``"arrival"``, ``"completion"``, ``"round"``, ``"wake"``
-        and ``"loan"``, in this order.
+        What happened at this moment: of ``"arrival"``, ``"completion"``, ``"round"``, ``"wake"``,
+        ``"loan"``, ``"away"`` (a server goes or is back) and ``"cancellation"``, in this order.
     number
         How many decisions were made before this one.
     loan
         Servers of the loan pool that may be used from now on. If more of them are in use, the
         decision returns the surplus (`Decision.returned`).
+    where
+        Which jobs may run on which servers, by classes.
     """
 
-    time: Number
+    _now: int
     causes: tuple[str, ...]
     number: int
     seed: int
     loan: int
     workload: Workload
     cluster: Cluster
-    _waiting: Callable[[], Views]
-    _running: Callable[[], Views]
-    _servers: Callable[[], tuple[ServerView, ...]]
-    _present: Callable[[], Arrays]
-    _holding: Callable[[], Arrays]
-    _lines: Callable[[Key], LinesByGpus]
-    _vectors: Callable[[Iterable[Id]], Arrays]
-    _held: Mapping[Id, Allocation]
-    _free: Mapping[Id, int]
-    _vector: Vector
+    where: Eligibility
+    _shown: Shown
+
+    @cached_property
+    def time(self) -> Number:
+        """Seconds on the workload's clock."""
+        return number(self._now)
 
     @cached_property
     def waiting(self) -> Views:
         """The jobs that wait, in the order of submission."""
-        return self._waiting()
+        return self._shown.waiting()
 
     @cached_property
     def running(self) -> Views:
         """The jobs that hold GPUs, in the order of their last start."""
-        return self._running()
+        return self._shown.running()
 
     @cached_property
     def servers(self) -> tuple[ServerView, ...]:
         """The servers that may be used, in the cluster's order."""
-        return self._servers()
+        return self._shown.servers()
 
     @cached_property
     def arrays(self) -> Arrays:
         """The same jobs as vectors, for policies that decide often."""
-        return self._present()
+        return self._shown.present()
 
     @cached_property
     def holding(self) -> Arrays:
         """The running jobs alone as vectors."""
-        return self._holding()
+        return self._shown.holding()
 
     def vectors(self, names: Iterable[Id]) -> Arrays:
         """Return some of the jobs as vectors, in the order of submission."""
-        return self._vectors(names)
+        return self._shown.vectors(names)
 
     def lines(self, key: Key) -> LinesByGpus:
         """Return the waiting jobs in lines, one for each number of GPUs asked for.
@@ -203,22 +217,27 @@ class State:
             The key and the position in the workload of each job, by GPUs. It is what the simulator
             goes on with: to be read in this decision, never to be changed.
         """
-        return self._lines(key)
+        return self._shown.lines(key)
 
     @property
     def allocations(self) -> Mapping[Id, Allocation]:
         """What each running job holds, in the order of their last start."""
-        return MappingProxyType(self._held)
+        return MappingProxyType(self._shown.held)
 
     @property
     def free_gpus(self) -> Mapping[Id, int]:
         """Free GPUs of each server that may be used."""
-        return MappingProxyType(self._free)
+        return MappingProxyType(self._shown.free)
 
     @property
     def free(self) -> Vector:
         """Free GPUs by position in the cluster, a copy; 0 for a server that may not be used."""
-        return self._vector.copy()
+        return self._shown.vector.copy()
+
+    @property
+    def free_by_class(self) -> Vector:
+        """Free GPUs of each server class of `where`."""
+        return self.where.by_class(self._shown.vector)
 
     @cached_property
     def rng(self) -> np.random.Generator:

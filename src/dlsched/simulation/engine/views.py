@@ -10,10 +10,8 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.holdings import Holdings
-from dlsched.simulation.engine.resources import Resources
 from dlsched.simulation.engine.state import JobView, ServerView, Views, number
 from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus
-from dlsched.simulation.workload.cluster import Cluster
 
 
 class Shown:
@@ -21,6 +19,8 @@ class Shown:
 
     def __init__(self, holdings: Holdings) -> None:
         self.holdings = holdings
+        self.held = holdings.held
+        self.free, self.vector = holdings.resources.gpus, holdings.resources.vector
         self.now = 0
         self._lent: list[weakref.ref[Views]] = []
 
@@ -40,6 +40,15 @@ class Shown:
         """Return the jobs that run."""
         position = self.holdings.position
         return self._lend(Views([position[name] for name in self.holdings.held], self._view))
+
+    def servers(self) -> tuple[ServerView, ...]:
+        """Return the servers that may be used, in the cluster's order."""
+        resources = self.holdings.resources
+        return tuple(
+            ServerView(server, resources.gpus[server.id], *resources.amounts(server.id))
+            for server in self.holdings.cluster.servers
+            if server.id in resources.gpus
+        )
 
     def _lend(self, views: Views) -> Views:
         self._lent.append(weakref.ref(views))
@@ -88,12 +97,3 @@ class Shown:
         """Return what a scheduler takes for the work that a job still needs."""
         excess = self.holdings.table.excess
         return left if excess is None or not left else max(left + int(excess[j]), 1)
-
-
-def server_views(cluster: Cluster, resources: Resources) -> tuple[ServerView, ...]:
-    """Return the servers that may be used, in the cluster's order."""
-    return tuple(
-        ServerView(server, resources.gpus[server.id], *resources.amounts(server.id))
-        for server in cluster.servers
-        if server.id in resources.gpus
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,14 +111,14 @@ def summary(log: Log) -> dict[str, Any]:
         several jobs share count once; share of it in which jobs used a resource, by their stages.
     ``preemptions``, ``preempted_share``
         Preemptions altogether; share of the jobs that were preempted at least once.
-    ``other_gpu_type``
-        Jobs that name a type of GPU (`Job.gpu_type`, without `Job.rates`) and were placed on
-        another one at least once; only where jobs and servers name types.
+    ``preemptive``, ``restart``, ``checkpoints``
+        Whether the policy says that it may stop jobs; mean `Job.restart` of the jobs; share of them
+        that keep their work when they are preempted.
     ``decisions``, ``mean_decision_seconds``, ``max_decision_seconds``
         Number of decisions; wall-clock time of one, which depends on the machine.
     """
     seconds = [seconds for _, seconds in log.rows("timings")]
-    header = log.meta("workload", "cluster")
+    header = log.meta("workload", "cluster", "preemptive")
     return summarize(jobs_frame(log), frame(log, "segments"), seconds, header)
 
 
@@ -157,31 +156,15 @@ def summarize(
         **_busy(segments, header["workload"]["jobs"], gpus * span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
-        **_other_gpu_type(segments, header),
+        "preemptive": bool(header.get("preemptive", True)),
+        "restart": float(np.mean([job.get("restart", 0) for job in header["workload"]["jobs"]])),
+        "checkpoints": float(
+            np.mean([job.get("checkpoints", True) for job in header["workload"]["jobs"]])
+        ),
         "decisions": len(timings),
         "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
         "max_decision_seconds": max(timings, default=0.0),
     }
-
-
-def _other_gpu_type(segments: pd.DataFrame, header: dict[str, Any]) -> dict[str, int]:
-    """Return how many jobs were placed on a GPU of another type than they name, if any name one."""
-    kinds = {s["id"]: s["gpu_type"] for s in header["cluster"]["servers"] if s.get("gpu_type")}
-    named = {
-        j: job["gpu_type"].split("|")
-        for j, job in enumerate(header["workload"]["jobs"])
-        if job.get("gpu_type") and not job.get("rates")
-    }
-    if not kinds or not named:
-        return {}
-    held = segments[["job", "shares"]].drop_duplicates()
-    placed = {
-        j
-        for j, shares in held.itertuples(index=False)
-        for server, *_ in (json.loads(shares) if j in named else ())
-        if server in kinds and kinds[server] not in named[j]
-    }
-    return {"other_gpu_type": len(placed)}
 
 
 def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:

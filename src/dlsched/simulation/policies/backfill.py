@@ -24,6 +24,7 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.profile import earliest_starts
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.workload import Workload
 
 
@@ -51,16 +52,16 @@ class Backfill(QueuePolicy):
     that lasts longer is expected to end at once. A later job starts if it fits and delays that one
     not: it ends before, or uses GPUs that will be left over.
 
-    A job of a partition (`Job.partition`) runs on the servers in it (`Server.partitions`), and each
-    partition has a queue of its own with one reservation; partitions may share servers. A job's
-    GPUs may be on any of these servers, as with the other policies.
+    Jobs that may run on the same servers, as those of a partition, have a queue of their own with
+    one reservation; queues may share servers. A job's GPUs may be on any of these servers, as with
+    the other policies.
 
     Parameters
     ----------
     conservative
         Whether every waiting job has a reservation that no later one may delay (Mu'alem and
         Feitelson, section 3.1), made anew in the order of submission at every event **(D)**;
-        partitions may not share servers then.
+        queues may not share servers then.
     """
 
     name = "backfill"
@@ -72,25 +73,18 @@ class Backfill(QueuePolicy):
         self._pools: Pools | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that asks for more GPUs than its partition has.
+        """Refuse a job that asks for more GPUs than it can have, and queues that share servers.
 
         Raises
         ------
         PolicyError
-            Naming the job; or if partitions share servers that may not.
+            Naming the job, or what is shared.
         """
-        self._pools = pools = Pools(workload, cluster)
-        for job, pool in zip(workload.jobs, pools.of_job.tolist(), strict=True):
-            if job.gpus > pools.size[pool]:
-                where = f"partition {job.partition!r} has" if pools.names[pool] else "there are"
-                raise PolicyError(
-                    f"policy {self.name}: job {job.id} asks for {job.gpus} GPUs, {where} "
-                    f"{pools.size[pool]}; leave it out, or take a larger cluster"
-                )
-        if self.conservative and pools.overlap:
+        super().check(workload, cluster)
+        if self.conservative and Pools(eligibility(workload, cluster), cluster).overlap:
             raise PolicyError(
-                f"policy {self.name}: partitions share servers; leave conservative out, or choose "
-                "one partition"
+                f"policy {self.name}: jobs that may not run on the same servers, as those of two "
+                "partitions, share some; leave conservative out, or choose one partition"
             )
 
     def order(self, state: State) -> Vector:
@@ -101,8 +95,8 @@ class Backfill(QueuePolicy):
         """Return the jobs that start."""
         if not vacant.any():
             return Decision()
-        if self._pools is None:
-            self._pools = Pools(state.workload, state.cluster)
+        if self._pools is None or self._pools.of_job is not state.where.of_job:
+            self._pools = Pools(state.where, state.cluster)
         jobs = state.arrays
         waiting = np.flatnonzero(jobs.running == 0)
         if not len(waiting):
@@ -116,13 +110,10 @@ class Backfill(QueuePolicy):
 
 
 class Pools:
-    """The servers of each partition.
+    """The servers of each class of jobs, those on loan apart.
 
     Attributes
     ----------
-    names
-        The partitions of the jobs; "" for jobs without one, and for partitions without servers,
-        which may use all servers.
     servers
         Whether a server is in a pool, shape (pools, servers).
     size
@@ -133,34 +124,13 @@ class Pools:
         Whether a server is in several pools.
     """
 
-    def __init__(self, workload: Workload, cluster: Cluster) -> None:
-        own = [server for server in cluster.servers if server.pool != LOAN]
-        listed = {name for server in own for name in server.partitions}
-        anywhere = any(not server.partitions for server in own)
-        known = [
-            job.partition if job.partition in listed or (job.partition and anywhere) else ""
-            for job in workload.jobs
-        ]
-        if not listed:
-            known = [""] * len(known)
-        self.names = list(dict.fromkeys(known))
-        number = {name: i for i, name in enumerate(self.names)}
-        self.of_job = np.array([number[name] for name in known], np.int64)
-        self.servers = np.array(
-            [
-                [
-                    s.pool != LOAN and (not name or not s.partitions or name in s.partitions)
-                    for s in cluster.servers
-                ]
-                for name in self.names
-            ],
-            np.bool_,
-        )
-        sizes = cluster.order[2]
-        self.size = self.servers @ sizes
+    def __init__(self, where: Eligibility, cluster: Cluster) -> None:
+        self.servers = where.servers & [server.pool != LOAN for server in cluster.servers]
+        self.of_job = where.of_job
+        self.size = self.servers @ cluster.order[2]
         self.overlap = bool((self.servers.sum(axis=0) > 1).any())
         self._index = cluster.order[1]
-        self._held = np.full((len(known), len(self.names)), -1, np.int64)
+        self._held = np.full((len(self.of_job), len(self.servers)), -1, np.int64)
 
     def held(self, jobs: Vector, state: State) -> NDArray[np.int64]:
         """Return how many GPUs running jobs at positions hold in each pool, shape (jobs, pools).
@@ -173,7 +143,7 @@ class Pools:
 
     def count(self, allocation: Allocation) -> Vector:
         """Return how many GPUs of an allocation are in each pool."""
-        counts = np.zeros(len(self.names), np.int64)
+        counts = np.zeros(len(self.servers), np.int64)
         for share in allocation.shares:
             counts += self.servers[:, self._index[share.server]] * share.gpus
         return counts
@@ -227,7 +197,7 @@ class Chooser:
         for number, reservation in reserved.items():
             fits = (self.end[position:] <= reservation.shadow) | (gpus <= reservation.extra)
             may &= fits | (pool != number)
-        for number in range(len(self.pools.names)):
+        for number in range(len(self.pools.servers)):
             if number not in reserved:
                 may |= pool == number
         places = np.argmax(may) if len(may) else 0
@@ -286,7 +256,7 @@ class Chooser:
 
     def start_reserved(self) -> None:
         """Start the jobs whose reservation, made in the order of submission, is now."""
-        for pool in range(len(self.pools.names)):
+        for pool in range(len(self.pools.servers)):
             if not self.free[pool]:
                 continue
             places = np.flatnonzero(self.pool == pool)

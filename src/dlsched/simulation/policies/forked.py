@@ -12,6 +12,7 @@ from dlsched.simulation.engine.policy import BasePolicy, PolicyError
 from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of, views_by_submission
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import TYPE
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
@@ -41,6 +42,7 @@ class Forked(BasePolicy):
     """
 
     name = "forked"
+    keeps_to = frozenset((TYPE,))
     on_events = False
 
     def __init__(self, method: Any = None, *, interval: Number = 360) -> None:

@@ -22,10 +22,14 @@ from dlsched.simulation.policies.typed import (
     held_by_type,
     rates_of,
     realize,
+    require_one_type,
     supply,
     views_by_submission,
 )
 from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import TYPE
+from dlsched.simulation.workload.workload import Workload
 
 POLICIES: Final = ("max_min", "water_filling", "makespan", "finish_time", "total")
 """The objectives of `shares`, and `water_filling`, which goes on where the first one ends."""
@@ -65,6 +69,7 @@ class Gavel(BasePolicy):
     """
 
     name = "gavel"
+    keeps_to = frozenset((TYPE,))
     own_methods: ClassVar[bool] = True
     on_events = False
 
@@ -74,16 +79,21 @@ class Gavel(BasePolicy):
             raise UnknownName("program of gavel", str(self.method), list(POLICIES))
         self.interval = interval
 
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job that asks for more GPUs than there are of any type on which it may run."""
+        require_one_type(self.name, workload, cluster)
+
     def decide(self, state: State) -> Decision:
         """Return the changes that make the jobs of this round run."""
         now = float(state.time)
         views = {view.id: view for view in views_by_submission(state)}
         self._account(state, now)
         solved: dict[str, Any] = {}
-        if self.memory.get("present") != list(views):
-            solved = self._share(list(views.values()), supply(state), now)
-            self.memory["present"] = list(views)
         free = supply(state)
+        present = [dict(free), *views]
+        if self.memory.get("present") != present:
+            solved = self._share(list(views.values()), free, now)
+            self.memory["present"] = present
         counts: dict[Id, dict[str, int]] = {}
         pairs = self._pairs(now)
         places = {name: i for i, name in enumerate(views)}
@@ -133,6 +143,8 @@ class Gavel(BasePolicy):
         for view in views:
             job = view.job
             known = rates_of(job, gpus)
+            if all(gpus[kind] < job.gpus for kind in known):
+                continue
             like = (job.model, job.gpus, *known.items())
             made = {"id": f"{job.model or 'job'} {len(models)}", "gpus": job.gpus, "rates": known}
             timed: dict[str, Any] = {"id": job.id, "model": models.setdefault(like, made)["id"]}
@@ -142,15 +154,17 @@ class Gavel(BasePolicy):
                 timed["steps"] = float(remaining * base_rate(job))
                 timed["elapsed"] = max(0.0, now - float(job.submit))
             jobs.append(timed)
+        self.memory |= {"since": now, "got": {}, "shares": {}, "deficits": deficits}
+        if not jobs:
+            return {}
         fields = {"gpus": dict(gpus), "models": tuple(models.values()), "jobs": jobs}
         objective = "max_min" if self.method == "water_filling" else self.method
         instance = Instance(name="round", objective=objective, **fields)
         divide = water_filling if self.method == "water_filling" else milp
         solution: Any = divide(instance, Run()).solution
-        granted: ByPair = {}
+        granted: ByPair = self.memory["shares"]
         for share in solution.shares:
             granted.setdefault(share.jobs[0], {})[share.type] = float(share.time)
-        self.memory |= {"since": now, "got": {}, "shares": granted, "deficits": deficits}
         return {"method": self.method, "objective": [float(value_of(instance, solution))]}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from dlsched.api import solve
@@ -18,7 +17,16 @@ from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy, refuse_unused
 from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.solving import solved_by
-from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize, views_by_submission
+from dlsched.simulation.policies.typed import (
+    UNTYPED,
+    held_by_type,
+    rates_of,
+    realize,
+    supply,
+    typed_snapshot,
+    views_by_submission,
+)
+from dlsched.simulation.workload.eligibility import TYPE
 
 OWN: Final = ("hadar", "hadar_literal")
 """Methods of utility that decide slot by slot: only the slot of the round is decided."""
@@ -73,6 +81,7 @@ class Hadar(BasePolicy):
     """
 
     name: ClassVar[str] = "hadar"
+    keeps_to = frozenset((TYPE,))
     problem: ClassVar[str | None] = "utility"
     on_events: bool = False
 
@@ -108,7 +117,11 @@ class Hadar(BasePolicy):
         ended = known < int(self.memory.get("count", 1))
         fresh = {state.workload.jobs[j].id for j in jobs[known:]}
         new = [view for view in state.waiting if view.id in fresh]
-        self.memory |= {"latest": int(jobs[-1]), "count": len(jobs)}
+        gpus = sum(supply(state).values())
+        # Servers have come or gone.
+        ended |= gpus != self.memory.get("gpus", gpus)
+        ended |= len(state.allocations) < self.memory.get("runs", 0)
+        self.memory |= {"latest": int(jobs[-1]), "count": len(jobs), "gpus": gpus}
         if self.mode == "keep" and state.allocations:
             ended = False
             new = list(state.waiting)
@@ -120,6 +133,7 @@ class Hadar(BasePolicy):
                 counts[name] = held_by_type(allocation, state.cluster)
         else:
             return Decision()
+        self.memory["runs"] = len(counts)
         start, preempt = realize(state, counts)
         return Decision(start, preempt, solved=solved)
 
@@ -182,5 +196,6 @@ def _snapshot(state: State, new: Sequence[JobView] | None) -> ClusterState:
         if new is None or view.free
     )
     chosen = views_by_submission(state) if new is None else new
-    jobs = tuple(replace(view.snapshot(), allocation=()) for view in chosen)
+    kinds = supply(state)
+    jobs = tuple(typed_snapshot(view, kinds) for view in chosen if rates_of(view.job, kinds))
     return ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)

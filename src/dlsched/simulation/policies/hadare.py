@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from dlsched.errors import OptionError
@@ -13,7 +12,12 @@ from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.forked import Forked, copies_on
-from dlsched.simulation.policies.typed import kind_of, rates_of, views_by_submission
+from dlsched.simulation.policies.typed import (
+    kind_of,
+    rates_of,
+    typed_snapshot,
+    views_by_submission,
+)
 
 
 class HadarE(Forked):
@@ -60,13 +64,15 @@ class HadarE(Forked):
 
     def decide(self, state: State) -> Decision:
         """Return the copies of this round."""
-        views = {view.id: view for view in views_by_submission(state)}
         kinds = {view.server.id: kind_of(view.server) for view in state.servers}
+        present = set(kinds.values())
+        able = (view for view in views_by_submission(state) if rates_of(view.job, present))
+        views = {view.id: view for view in able}
         servers = tuple(
             Server(view.server.id, view.server.gpus, view.server.pool, kinds[view.server.id])
             for view in state.servers
         )
-        jobs = tuple(replace(view.snapshot(), allocation=()) for view in views.values())
+        jobs = tuple(typed_snapshot(view, present) for view in views.values())
         seen = ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)
         rounds = adapter.moment(seen, slot_seconds=self.interval, utility=self.utility)
         instance = rounds.instance

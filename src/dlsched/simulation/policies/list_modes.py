@@ -8,7 +8,6 @@ from itertools import product
 from typing import NamedTuple
 
 from dlsched.schema import Number
-from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.workload.cluster import LOAN, Cluster, Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
@@ -40,18 +39,14 @@ class Mode(NamedTuple):
 class Modes:
     """The cells of a cluster, and the modes of each job of a workload, fastest first.
 
-    Cells matter where servers have regions, or jobs have rates by type; elsewhere all servers are
-    one cell. Servers of the loan pool are in none.
-
-    Raises
-    ------
-    PolicyError
-        If a job fits no cell.
+    Cells matter where servers have regions, or servers and jobs have types of GPUs; elsewhere all
+    servers are one cell. Servers of the loan pool are in none.
     """
 
     def __init__(self, workload: Workload, cluster: Cluster) -> None:
         servers = [server for server in cluster.servers if server.pool != LOAN]
-        apart = any(s.region is not None for s in servers) or any(j.rates for j in workload.jobs)
+        typed = any(s.gpu_type for s in servers) and any(j.accepted_types for j in workload.jobs)
+        apart = typed or any(s.region is not None for s in servers)
         self.cells: dict[Cell, list[Server]] = {}
         for server in servers:
             cell = (server.region, server.cluster, server.gpu_type) if apart else ()
@@ -73,8 +68,6 @@ class Modes:
                 if _room(servers, cpus, memory) >= gpus:
                     seconds = Fraction(job.work) / (rate * relative)
                     modes.append(Mode(seconds, cell, gpus, cpus, memory))
-        if not modes:
-            raise PolicyError(f"policy list_order: job {job.id} fits no servers; leave it out")
         return sorted(modes, key=lambda m: (m.seconds, m.gpus, m.cpus, m.memory))
 
     @staticmethod
@@ -83,11 +76,14 @@ class Modes:
         if not cell:
             return Fraction(1)
         region, _, kind = cell
+        types = job.accepted_types
         if job.regions and region not in job.regions:
+            return Fraction(0)
+        if types and kind not in types and kind is not None:
             return Fraction(0)
         if job.rates and job.gpu_type is not None:
             return Fraction(job.rates.get(kind or "", 0)) / job.rates[job.gpu_type]
-        return Fraction(job.gpu_type is None or job.gpu_type == kind)
+        return Fraction(1)
 
 
 def _points(matrix: Matrix) -> list[tuple[Fraction, Number, Number]]:

@@ -10,11 +10,12 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.policy import BasePolicy, PolicyError
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.list_modes import Mode, Modes, fitting
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, Cluster, Server
+from dlsched.simulation.workload.eligibility import REGION, TYPE
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
@@ -48,6 +49,8 @@ class ListOrder(BasePolicy):
     """
 
     name: ClassVar[str] = "list_order"
+    keeps_to = frozenset((TYPE, REGION))
+    preemptive = False
 
     def __init__(
         self,
@@ -69,6 +72,9 @@ class ListOrder(BasePolicy):
         if not named and sorted(self.order or ()) != sorted(j.id for j in workload.jobs):
             raise OptionError("order is not the ids of all jobs, each once")
         self._prepare(workload, cluster)
+        for name, modes in self._all.items():
+            if not modes:
+                raise PolicyError(f"policy list_order: job {name} fits no servers; leave it out")
         for name, mode in self.modes.items():
             if name not in self._rank or not 0 <= mode < len(self._all[name]):
                 raise OptionError(f"modes: job {name} has no mode {mode}")
@@ -80,7 +86,10 @@ class ListOrder(BasePolicy):
         made = Modes(workload, cluster)
         names = [job.id for job in workload.jobs]
         self._all = dict(zip(names, made.of_job, strict=True))
-        least = {n: min(m.seconds * m.gpus for m in modes) for n, modes in self._all.items()}
+        least = {
+            name: min((m.seconds * m.gpus for m in modes), default=0)
+            for name, modes in self._all.items()
+        }
         first = {job.id: job.priority or 0 for job in workload.jobs}
         if self.order == PRIORITY:
             order: Sequence[Id] = sorted(names, key=lambda name: (first[name], least[name]))

@@ -34,6 +34,7 @@ from dlsched.simulation.policies.lyra_scaling import (
 )
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.eligibility import POOL
 
 
 class Lyra(BasePolicy):
@@ -88,6 +89,7 @@ class Lyra(BasePolicy):
     """
 
     name: ClassVar[str] = "lyra"
+    keeps_to = frozenset((POOL,))
     own_estimates = True
     problem: ClassVar[str | None] = "reclaiming"
 

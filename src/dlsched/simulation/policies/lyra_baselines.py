@@ -21,6 +21,7 @@ from dlsched.simulation.policies.lyra_reclaiming import vacate
 from dlsched.simulation.policies.lyra_scaling import remaining_times
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.eligibility import POOL
 from dlsched.simulation.workload.job import Job
 
 CONCAVITY = Fraction(4, 5)
@@ -31,6 +32,7 @@ class _Queue(BasePolicy):
     """Strict first in, first out at the requested demand; what both baselines below begin with."""
 
     own_estimates = True
+    keeps_to = frozenset((POOL,))
 
     def __init__(self, method: Any = None, *, interval: Number = 60) -> None:
         super().__init__(method)
@@ -150,6 +152,7 @@ class Gandiva(_Queue):
     """
 
     name: ClassVar[str] = "gandiva"
+    preemptive = False
 
     def decide(self, state: State) -> Decision:
         """Return the changes of this round."""
@@ -199,6 +202,7 @@ class Pollux(Lyra):
     """
 
     name: ClassVar[str] = "pollux"
+    preemptive = False
 
     def __init__(self, method: Any = None, **options: Any) -> None:
         super().__init__(method, **{"elastic": most_goodput, **options})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,10 +15,14 @@ from dlsched.problems.dispatch.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.policy import BasePolicy, PolicyError
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.clock import TICKS, ticks
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import REGION, TYPE
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 
 class Mast(BasePolicy):
@@ -57,6 +61,7 @@ class Mast(BasePolicy):
 
     name: ClassVar[str] = "mast"
     problem: ClassVar[str | None] = "dispatch"
+    keeps_to = frozenset((TYPE, REGION))
 
     def __init__(
         self,
@@ -72,11 +77,28 @@ class Mast(BasePolicy):
         self.window, self.fair_weight, self.time_limit = window, fair_weight, time_limit
         self.memory = {"since": {}, "over": [], "waits": [], "use": {}, "rate": {}, "at": 0}
 
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job that fits no cluster with GPUs of one type.
+
+        Raises
+        ------
+        PolicyError
+            Naming the job.
+        """
+        cells = _cells(cluster.servers)  # type: ignore[arg-type]
+        for job in workload.jobs:
+            if not _able(job, job.regions, cells):
+                raise PolicyError(
+                    f"policy {self.name}: job {job.id} needs {job.gpus} GPUs of one type in one "
+                    "cluster of its regions, and none has as many; leave it out"
+                )
+
     def decide(self, state: State) -> Decision:
         """Return what starts, and who is preempted for it."""
         now = ticks(state.time)
         self._measure(now)
-        snapshot = self._seen(state.snapshot(), now)
+        snapshot = self._seen(_of_one_type(state.snapshot(), state), now)
+        snapshot = _of_one_type(snapshot, state)
         preempt: list[Id] = []
         start: dict[Id, Allocation] = {}
         solved: dict[str, Any] = {}
@@ -113,7 +135,7 @@ class Mast(BasePolicy):
         running = tuple(
             replace(
                 job,
-                attained=Fraction(now - since[job.id], TICKS),
+                attained=Fraction(now - since.get(job.id, now), TICKS),
                 within_quota=job.id not in over,
             )
             for job in snapshot.running
@@ -156,6 +178,51 @@ class Mast(BasePolicy):
         }
 
 
+Cell = tuple[str, str, str]
+"""A region, a cluster and a type of GPUs: a workload runs in one."""
+
+
+def _cells(servers: Iterable[Server], gpus: Mapping[Id, int] | None = None) -> Counter[Cell]:
+    """Return the GPUs of each cell: all of its servers', or those that are given."""
+    total: Counter[Cell] = Counter()
+    for server in servers:
+        cell = (
+            server.region or adapter.REGION,
+            adapter.cluster_of(server),
+            server.gpu_type or adapter.KIND,
+        )
+        total[cell] += server.gpus if gpus is None else gpus[server.id]
+    return total
+
+
+def _able(job: Job, regions: Sequence[str], cells: Mapping[Cell, int]) -> list[Cell]:
+    """Return the cells that are large enough for a job, in some regions or in all."""
+    types = job.accepted_types
+    return [
+        cell
+        for cell, gpus in cells.items()
+        if gpus >= job.gpus
+        and (not regions or cell[0] in regions)
+        and (not types or cell[2] in types or cell[2] == adapter.KIND)
+    ]
+
+
+def _of_one_type(snapshot: ClusterState, state: State) -> ClusterState:
+    """Return a state in which each waiting job names one type of GPU: of several, the most free.
+
+    Jobs that fit nowhere at present are left out.
+    """
+    total, free = _cells(snapshot.servers), _cells(snapshot.servers, state.free_gpus)
+    waiting = []
+    for seen in snapshot.waiting:
+        able = _able(state.workload.by_id[seen.id], seen.regions, total)
+        if able:
+            cell = max(able, key=lambda cell: free[cell])
+            free[cell] -= seen.gpus
+            waiting.append(replace(seen, gpu_type=cell[2], rates={}))
+    return replace(snapshot, waiting=tuple(waiting))
+
+
 class Federated(Mast):
     """Each workload is bound on arrival to the region of least load, and waits there (section 5.6).
 
@@ -184,13 +251,17 @@ class Federated(Mast):
         bound = {name: site for name, site in memory.items() if name in present}
         loads = _Loads(snapshot, self.site, bound)
         for job in snapshot.waiting:
-            if job.id not in bound:
-                bound[job.id] = loads.bind(job)
+            if job.id not in bound and (site := loads.bind(job)) is not None:
+                bound[job.id] = site
         self.memory["bound"] = bound
         return replace(
             snapshot,
             servers=tuple(replace(s, region=self.site(s)) for s in snapshot.servers),
-            waiting=tuple(replace(job, regions=(bound[job.id],)) for job in snapshot.waiting),
+            waiting=tuple(
+                replace(job, regions=(bound[job.id],))
+                for job in snapshot.waiting
+                if job.id in bound
+            ),
         )
 
 
@@ -212,37 +283,38 @@ class _Loads:
         self.supply: Counter[tuple[str, str | None]] = Counter()
         self.demand: Counter[tuple[str, str | None]] = Counter()
         clusters: defaultdict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
-        home = {}
+        home: dict[Id, str] = {}
+        kind: dict[Id, str] = {}
         for server in state.servers:
             name = home[server.id] = site(server)
             self.region[name] = server.region
-            self.supply[name, server.gpu_type] += server.gpus
-            clusters[name, server.gpu_type][adapter.cluster_of(server)] += server.gpus
+            kind[server.id] = server.gpu_type or adapter.KIND
+            self.supply[name, kind[server.id]] += server.gpus
+            clusters[name, kind[server.id]][adapter.cluster_of(server)] += server.gpus
         self.largest = {key: max(count.values()) for key, count in clusters.items()}
-        kind = {server.id: server.gpu_type for server in state.servers}
-        types = set(kind.values())
-        self.only = types.pop() if len(types) == 1 else None
         for job in state.running:
             for name, gpus in job.allocation:
                 self.demand[home[name], kind[name]] += gpus
         for job in state.waiting:
             if job.id in bound:
-                self.demand[bound[job.id], job.gpu_type or self.only] += job.gpus
+                self.demand[bound[job.id], job.gpu_type] += job.gpus
 
-    def bind(self, job: JobState) -> str:
-        """Return the place of least load for a job, and count it there; ties to the earlier."""
-        kind = job.gpu_type or self.only
+    def bind(self, job: JobState) -> str | None:
+        """Return the place of least load for a job, and count it there; ties to the earlier.
+
+        None if no place has room for it at present.
+        """
+        kind = job.gpu_type
         able = [
             name
             for name, region in self.region.items()
             if self.largest.get((name, kind), 0) >= job.gpus
             and (not job.regions or region in job.regions)
         ]
-        # Where no cluster is large enough the job waits for ever, as under MAST.
-        places = able or list(self.region)
+        if not able:
+            return None
         place = min(
-            places,
-            key=lambda name: Fraction(self.demand[name, kind], self.supply[name, kind] or 1),
+            able, key=lambda name: Fraction(self.demand[name, kind], self.supply[name, kind])
         )
         self.demand[place, kind] += job.gpus
         return place

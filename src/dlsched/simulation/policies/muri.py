@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Final
 
@@ -21,6 +21,7 @@ from dlsched.simulation.policies.muri_rounds import KnownRounds
 from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
 TIES: Final = ("listed", "shortest")
@@ -37,8 +38,8 @@ class Muri(BasePolicy):
     full groups, are grouped (Algorithm 1), and the groups are placed by GPUs falling (section 5).
     A group that has run already stays where it is, so that its jobs need no restart **(D)**. While
     all jobs present fit the cluster, each runs alone **(D)**: Algorithm 1 as printed would let them
-    share nevertheless. A round in which no job has arrived or completed since the last one changes
-    nothing **(D)**.
+    share nevertheless. A round changes nothing **(D)** if no job has arrived or completed, and no
+    server come or gone, since the last one.
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ class Muri(BasePolicy):
     """
 
     problem: ClassVar[str | None] = "interleaving"
+    keeps_to = frozenset[str]()
     priority: ClassVar[str]
 
     def __init__(
@@ -112,22 +114,47 @@ class Muri(BasePolicy):
         self._seeded: SeededRounds | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse an order that is none of these jobs."""
+        """Refuse an order that is none of these jobs, and jobs of which none has stages.
+
+        Where all jobs fit at the same time none is needed.
+        """
+        several = sum(job.gpus for job in workload.jobs) > cluster.gpus
+        if several and not any(any(job.stages) for job in workload.jobs):
+            self._require_stages(workload.jobs)
         if self.order is not None and sorted(self.order) != sorted(j.id for j in workload.jobs):
             raise OptionError("order is not the ids of all jobs, each once")
+
+    def _require_stages(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            if not any(job.stages):
+                raise OptionError(
+                    f"policy {self.name} groups jobs by the stages of their iterations, and job "
+                    f"{job.id} has no stages, which no scheduler records; take a trace that has "
+                    "them (--profiles muri), set Job.stages (seconds of an iteration by resource), "
+                    "or let dlsched study draw them"
+                )
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the groups of this round run."""
         jobs = state.arrays.job
-        present = [len(jobs), int(jobs[-1])]
-        if self.memory.get("present") == present:
-            return Decision()
-        self.memory = {"present": present}
         gpus = sum(view.server.gpus for view in state.servers)
+        present = [len(jobs), int(jobs[-1]), gpus]
+        runs = len(state.allocations)
+        if self.memory.get("present") == present and self.memory["runs"] == runs:
+            return Decision()
+        decision = self._decide(state, gpus)
+        self.memory = {
+            "present": present,
+            "runs": len({*state.allocations, *decision.start} - {*decision.preempt}),
+        }
+        return decision
+
+    def _decide(self, state: State, gpus: int) -> Decision:
+        """Return the changes of a round with these GPUs."""
+        jobs = state.arrays.job
         if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
-        if not all(any(state.workload.jobs[j].stages) for j in jobs.tolist()):
-            raise OptionError("a job has no stages; take a trace that records them")
+        self._require_stages(state.workload.jobs[j] for j in jobs.tolist())
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
                 self._seeded = SeededRounds(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import ClassVar, Final, TypeVar
 
 import numpy as np
@@ -15,7 +16,10 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.choosing import choose
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.walking import Room, place_by_class, walk
 from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.eligibility import eligibility
+from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
 NONE: Final = Arrays(*np.zeros((len(Arrays._fields), 0), np.int64))
@@ -27,9 +31,9 @@ KeyMethod = TypeVar("KeyMethod", bound=Callable[..., Vector])
 class QueuePolicy(BasePolicy):
     """Jobs run in an order that is made anew whenever it decides.
 
-    Each job in turn runs if as many GPUs are left as it needs, else it is skipped. A running job
-    that still runs stays where it is; the others are placed by `Placement`. At every arrival and
-    completion the order is made anew.
+    Each job in turn runs if as many GPUs as it needs are left where it may run, else it is skipped.
+    A running job that still runs stays where it is; the others are placed by `Placement`. At every
+    arrival and completion the order is made anew.
 
     Servers of the loan pool go back as they come **(D)**: the order says nothing of loans.
 
@@ -38,10 +42,10 @@ class QueuePolicy(BasePolicy):
     preemptive
         Whether running jobs are ordered with the waiting ones; otherwise they all run on.
     strict
-        Whether nothing behind a job that does not fit may run.
+        Whether nothing behind a job that does not fit may run on the servers where that job may.
     """
 
-    preemptive: ClassVar[bool] = True
+    preemptive: bool = True
     strict: ClassVar[bool] = False
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
@@ -52,8 +56,14 @@ class QueuePolicy(BasePolicy):
         PolicyError
             Naming the job.
         """
-        room = sum(server.gpus for server in cluster.servers if server.pool != LOAN)
-        require_room(self.name, workload, room, "the servers that are not on loan have")
+        own = np.array([server.pool != LOAN for server in cluster.servers])
+        where = eligibility(workload, cluster)
+        rooms = (where.servers & own) @ cluster.order[2]
+        said = "the servers that are not on loan have"
+        said = said if where.everywhere else "the servers where it may run, loans apart, have"
+        for c, room in enumerate(rooms.tolist()):
+            jobs = (workload.jobs[j] for j in np.flatnonzero(where.of_job == c).tolist())
+            require_room(self.name, jobs, room, said)
 
     @abstractmethod
     def order(self, state: State) -> Vector:
@@ -71,6 +81,8 @@ class QueuePolicy(BasePolicy):
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes, where these GPUs are vacant on the servers that may be used."""
         jobs = state.arrays
+        if not state.where.everywhere:
+            return self._fill_by_class(state, vacant)
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
@@ -80,6 +92,26 @@ class QueuePolicy(BasePolicy):
             order = np.concatenate((order[held], order[~held]))
         chosen = order[select(jobs.gpus[order], free, self.strict)]
         return change(state, jobs, chosen, vacant)
+
+    def _fill_by_class(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes where not every job may run on every server."""
+        jobs, where, index = state.arrays, state.where, state.cluster.order[1]
+        order = self.order(state)
+        held: dict[int, dict[int, int]] = {}
+        gpus = vacant.copy()
+        if self.preemptive:
+            for j in state.holding.job.tolist():
+                held[j] = {}
+                for share in state.allocations[state.workload.jobs[j].id].shares:
+                    i = index[share.server]
+                    s = int(where.of_server[i])
+                    held[j][s] = held[j].get(s, 0) + share.gpus
+                    gpus[i] += share.gpus
+        else:
+            order = order[jobs.running[order] == 0]
+        room = Room(where, where.by_class(gpus))
+        start, stop = walk(jobs, order, where, room, held, self.strict)
+        return place_by_class(state, start, stop, vacant, room)
 
     def _run_all(self, state: State, vacant: Vector) -> Decision:
         """Return the decision that starts all waiting jobs: none has to be left out."""
@@ -92,7 +124,7 @@ class QueuePolicy(BasePolicy):
         return Decision(Placement(state.cluster, vacant).place_all(new))
 
 
-def require_room(policy: str, workload: Workload, room: int, where: str) -> None:
+def require_room(policy: str, jobs: Iterable[Job], room: int, where: str) -> None:
     """Refuse a job that asks for more GPUs than there are where a policy runs it.
 
     Raises
@@ -100,7 +132,7 @@ def require_room(policy: str, workload: Workload, room: int, where: str) -> None
     PolicyError
         Naming the job.
     """
-    for job in workload.jobs:
+    for job in jobs:
         if job.gpus > room:
             raise PolicyError(
                 f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave "
@@ -166,7 +198,7 @@ class OrderingPolicy(QueuePolicy):
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes; if `key` is marked so, without a look at the whole queue."""
         by_key = type(self).order is OrderingPolicy.order
-        if by_key and getattr(self.key, "of_job_alone", False):
+        if by_key and getattr(self.key, "of_job_alone", False) and state.where.everywhere:
             return self._fill_from_lines(state, vacant)
         return super()._fill(state, vacant)
 
@@ -175,11 +207,15 @@ class OrderingPolicy(QueuePolicy):
 
         Running jobs that cannot stop take no part in the choice.
         """
-        room = int(vacant.sum())
-        if not self.preemptive and not room:
-            return Decision()
-        running = state.holding if self.preemptive else NONE
         lines = state.lines(self.key)
+        room = int(vacant.sum())
+        if not lines or (not self.preemptive and not room):
+            return Decision()
+        if sum(gpus * len(line) for gpus, line in lines.items()) <= room:
+            # All fit, and nobody has to stop.
+            entries = sorted(chain.from_iterable(lines.values()))
+            return changes(state, [job for _, job in entries], (), vacant)
+        running = state.holding if self.preemptive else NONE
         start, stop = choose(running, self.key(running), lines, room, self.strict)
         return changes(state, start, stop, vacant)
 

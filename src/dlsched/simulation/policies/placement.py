@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Share
@@ -25,15 +26,17 @@ class Placement:
     """
 
     def __init__(self, cluster: Cluster, free: Vector) -> None:
-        self._names, self._index, self._size = cluster.order
+        self._names, self.index, self._size = cluster.order
         self.free = free
 
     def release(self, allocation: Allocation) -> None:
         """Free what a job holds that stops or moves."""
         for share in allocation.shares:
-            self.free[self._index[share.server]] += share.gpus
+            self.free[self.index[share.server]] += share.gpus
 
-    def place(self, gpus: int, worker: int = 1) -> Allocation | None:
+    def place(
+        self, gpus: int, worker: int = 1, usable: NDArray[np.bool_] | None = None
+    ) -> Allocation | None:
         """Take GPUs for a job, and return them; None, with nothing taken, if too few are free.
 
         One server, the one with the fewest free GPUs that suffice; else whole empty servers while
@@ -45,10 +48,16 @@ class Placement:
         ----------
         worker
             GPUs of one worker, which are on one server.
+        usable
+            Servers where the job may run; None for all.
         """
+        free = self.free
+        if usable is not None:
+            self.free = np.where(usable, free, 0)
         places = self._one(gpus)
         if not places and gpus <= self.free.sum():
             places = self._whole(gpus, worker) or self._spread(gpus, worker)
+        self.free = free
         if not places:
             return None
         for i, count in places:

@@ -23,6 +23,7 @@ class Recorded(BasePolicy):
     """
 
     name = "recorded"
+    preemptive = False
 
     def __init__(self, method: Any = None) -> None:
         super().__init__(method)
@@ -68,13 +69,21 @@ class Recorded(BasePolicy):
         while at < len(order) and number(_start(jobs[order[at]])) <= now:
             due.append(order[at])
             at += 1
+        if not {"away", "cancellation"}.isdisjoint(state.causes):
+            # Some that had started wait again, or some that were late have left.
+            waits = set(state.arrays.job[state.arrays.running == 0].tolist())
+            due = [j for j in order[:at] if j in waits]
+        elif any(jobs[j].cancelled is not None for j in due):
+            waits = set(state.arrays.job.tolist())
+            due = [j for j in due if j in waits]
         start: dict[Id, Allocation] = {}
         late = []
         if due:
             free = state.free
             index = state.cluster.order[1]
             for j in due:
-                placed = _place(jobs[j], state.cluster, free, index)
+                usable = state.where.servers[state.where.of_job[j]]
+                placed = _place(jobs[j], state.cluster, free, index, usable)
                 if placed is None:
                     late.append(j)
                 else:
@@ -89,10 +98,10 @@ def _start(job: Job) -> int:
     return job.start_ticks
 
 
-def _place(job: Job, cluster: Cluster, free: Vector, index: Any) -> Allocation | None:
+def _place(job: Job, cluster: Cluster, free: Vector, index: Any, usable: Any) -> Allocation | None:
     """Take a job's recorded GPUs; None, with nothing taken, if they are not free."""
     if not job.nodes:
-        return Placement(cluster, free).place(job.gpus, job.gpus_per_worker)
+        return Placement(cluster, free).place(job.gpus, job.gpus_per_worker, usable)
     if any(free[index[server]] < gpus for server, gpus in job.nodes):
         return None
     for server, gpus in job.nodes:

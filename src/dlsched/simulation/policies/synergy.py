@@ -16,8 +16,17 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
-from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT, Given, RoundSolver
+from dlsched.simulation.policies.synergy_rounds import (
+    INDIFFERENT,
+    OPT,
+    Given,
+    RoundSolver,
+    server_size,
+    wishes,
+)
 from dlsched.simulation.policies.synergy_servers import renamed
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 WALKING: Final = ("greedy", "drf", "tetris")
 """Methods that try every job of the queue, as those that do not fit wait (sections 3.3, 5.7)."""
@@ -59,6 +68,7 @@ class Synergy(BasePolicy):
 
     name: ClassVar[str] = "synergy"
     problem: ClassVar[str | None] = "sensitivity"
+    keeps_to = frozenset[str]()
     on_events: bool = False
 
     def __init__(
@@ -72,6 +82,11 @@ class Synergy(BasePolicy):
         self.interval = interval
         self._solver: RoundSolver | None = None
         self._given: Sequence[tuple[int, Given]] = ()
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse jobs without a matrix of throughput, and servers of several sizes."""
+        server_size(cluster)
+        wishes(workload)
 
     def decide(self, state: State) -> Decision:
         """Return the allocations of the round; running jobs that are not in it are preempted."""

@@ -61,7 +61,7 @@ class RoundSolver:
         self.method = method
         self.options = dict(options)
         self.rounds = Rounds(server_size(cluster), throughput_tables(workload))
-        self.wishes = _wishes(workload)
+        self.wishes = wishes(workload)
         kinds: dict[tuple[str, int], int] = {}
         self.kind = np.array(
             [kinds.setdefault((w.profile, w.gpus), len(kinds)) for w in self.wishes], np.int64
@@ -204,23 +204,32 @@ def server_size(cluster: Cluster) -> dict[str, Any]:
     if len(sizes) > 1 or cpus is None or memory is None:
         raise OptionError(
             "Synergy's servers are alike and have CPUs and memory; write "
-            "Cluster.uniform(servers, gpus, cpus=..., memory=...), or --cpus and --memory"
+            "Cluster.uniform(servers, gpus, cpus=..., memory=...), or --cpus and --memory; for a "
+            "record, set Server.cpus and memory (GB) of Period.cluster"
         )
     return {"count": len(cluster.servers), "gpus": gpus, "cpus": cpus, "memory": memory}
 
 
-def _wishes(workload: Workload) -> list[Wish]:
-    wishes = []
+def wishes(workload: Workload) -> list[Wish]:
+    """Return what the jobs ask for.
+
+    Raises
+    ------
+    InstanceError
+        If one has no matrix of throughput.
+    """
+    found = []
     for j, job in enumerate(workload.jobs):
         if job.profile is None:
             raise InstanceError(
                 f"workload {workload.name}",
                 f"jobs[{j}].profile",
-                f"job {job.id} has no matrix of throughput",
-                'read the trace with profiles="synergy"',
+                f"job {job.id} has no matrix of throughput by CPUs and memory",
+                'read the trace with profiles="synergy" (--profiles synergy); for a record, set '
+                "Workload.matrices and Job.profile",
             )
-        wishes.append(Wish(job.id, job.profile, job.gpus))
-    return wishes
+        found.append(Wish(job.id, job.profile, job.gpus))
+    return found
 
 
 def _how(result: Result) -> dict[str, Any]:

@@ -83,12 +83,16 @@ class Themis(QueuePolicy):
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
+        if not _gpus(state):
+            return super().decide(state)
         self.memory = {"fair": self._fair_times(state)}
         return super().decide(state)
 
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs, the one furthest behind its share first."""
         jobs = state.arrays
+        if not _gpus(state):
+            return np.arange(len(jobs.job))
         remaining = jobs.remaining / TICKS
         fair = [done + rest / rate for done, rest, rate in self.memory["fair"].values()]
         waited = float(state.time) - jobs.submit / TICKS

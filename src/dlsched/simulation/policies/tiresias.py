@@ -13,10 +13,17 @@ from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.state import State, number
 from dlsched.simulation.engine.vectors import Arrays, Vector
-from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone, require_room
-from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
+from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
+from dlsched.simulation.policies.typed import (
+    held_by_type,
+    rates_of,
+    realize,
+    require_one_type,
+    supply,
+)
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.eligibility import TYPE
 from dlsched.simulation.workload.workload import Workload
 
 
@@ -59,6 +66,7 @@ class Tiresias(OrderingPolicy):
         self.interval = interval
         self.on_events = interval is None
         self.one_type = one_type
+        self.keeps_to = frozenset((TYPE,)) if one_type else None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Refuse a job that asks for more GPUs than it can ever have.
@@ -70,8 +78,7 @@ class Tiresias(OrderingPolicy):
         """
         super().check(workload, cluster)
         if self.one_type:
-            most = max(cluster.gpus_by_type.values())
-            require_room(self.name, workload, most, "the servers of one type have at most")
+            require_one_type(self.name, workload, cluster)
 
     @of_job_alone
     def key(self, jobs: Arrays) -> Vector:

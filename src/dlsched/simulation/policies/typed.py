@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
+from dlsched.schema.quantities import simplify
 from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 UNTYPED: Final = "untyped"
 """The type of GPUs of servers that state none."""
@@ -44,11 +50,46 @@ def supply(state: State) -> dict[str, int]:
 def rates_of(job: Job, kinds: Iterable[str]) -> dict[str, Number]:
     """Return a job's iterations per second by type; 1 on every type for a job without rates.
 
-    Types on which it cannot run are left out.
+    Types on which it may not run are left out.
     """
+    types = job.accepted_types
     if not job.rates:
-        return dict.fromkeys(kinds, 1)
-    return {kind: job.rates[kind] for kind in kinds if kind in job.rates}
+        return {kind: 1 for kind in kinds if not types or kind in types or kind == UNTYPED}
+    return {kind: job.rates[kind] for kind in kinds if kind in types}
+
+
+def require_one_type(policy: str, workload: Workload, cluster: Cluster) -> None:
+    """Refuse a job that asks for more GPUs than there are of any type on which it may run.
+
+    Raises
+    ------
+    PolicyError
+        Naming the job.
+    """
+    total: Counter[str] = Counter()
+    for server in cluster.servers:
+        total[kind_of(server)] += server.gpus
+    for job in workload.jobs:
+        most = max((total[kind] for kind in rates_of(job, total)), default=0)
+        if job.gpus > most:
+            raise PolicyError(
+                f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, the servers of one type "
+                f"have at most {most}; leave it out, or take a larger cluster"
+            )
+
+
+def typed_snapshot(view: JobView, kinds: Iterable[str]) -> JobState:
+    """Return a job as the problems' adapters take it, with rates on no types but those it accepts.
+
+    It holds nothing there.
+    """
+    job, seen = view.job, replace(view.snapshot(), allocation=())
+    if not job.accepted_types or (job.rates and not job.gpu_types):
+        return seen
+    # Where rates are left out, the others are relative to that for which the work is stated.
+    base = Fraction(base_rate(job))
+    rates = {kind: simplify(rate / base) for kind, rate in rates_of(job, kinds).items()}
+    return replace(seen, rates=rates, gpu_type=None)
 
 
 def base_rate(job: Job) -> Number:

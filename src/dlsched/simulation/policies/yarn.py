@@ -9,6 +9,7 @@ from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
+from dlsched.simulation.workload.eligibility import TYPE
 
 
 class YarnCs(BasePolicy):
@@ -26,6 +27,8 @@ class YarnCs(BasePolicy):
     """
 
     name = "yarn_cs"
+    preemptive = False
+    keeps_to = frozenset((TYPE,))
 
     def __init__(self, method: Any = None, *, interval: Number | None = 360) -> None:
         super().__init__(method)

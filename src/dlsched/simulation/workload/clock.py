@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Final
 
@@ -19,9 +18,8 @@ def ticks(seconds: Number | float) -> int:
 
     A float counts as the shortest decimal that reads as it.
     """
-    return math.ceil(
-        (Fraction(repr(float(seconds))) if isinstance(seconds, float) else seconds) * TICKS
-    )
+    exact = Fraction(repr(float(seconds))) if isinstance(seconds, float) else seconds
+    return -(-exact.numerator * TICKS // exact.denominator)
 
 
 def seconds(time: int) -> Number:

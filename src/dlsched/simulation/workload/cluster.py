@@ -14,10 +14,22 @@ from pydantic import model_validator
 
 from dlsched.display.markup import document_html
 from dlsched.errors import InstanceError
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
+from dlsched.schema import (
+    Amount,
+    Count,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveCount,
+    derived,
+    require_unique,
+)
+from dlsched.simulation.workload.clock import ticks
 
 TRAINING, LOAN = "training", "loan"
 """The pool that is there all the time, and the one whose servers come and go."""
+BOTH = ("start", "end")
 MOST_SERVERS = 1_000_000
 """Of a cluster that is stated by numbers; larger than any published one by far."""
 
@@ -34,8 +46,9 @@ class Server(Document):
     region, cluster
         Names of its region, and of its cluster within the region, for policies that choose one.
     partitions
-        The partitions that it is in; empty for all. Jobs of other partitions do not run on it
-        under the policies that know partitions.
+        The partitions that it is in; empty for all. Jobs of other partitions do not run on it.
+    features
+        What it has that jobs may ask for; it has no others.
     """
 
     id: Id
@@ -47,6 +60,7 @@ class Server(Document):
     region: str | None = None
     cluster: str | None = None
     partitions: tuple[Id, ...] = ()
+    features: tuple[Id, ...] = ()
 
 
 class Loan(Document):
@@ -56,6 +70,17 @@ class Loan(Document):
     servers: Count
 
 
+class Away(Document):
+    """From `start` to `end` a server is not there: an outage, or maintenance (seconds).
+
+    Jobs on it are preempted at `start`: those without checkpoints lose their work.
+    """
+
+    server: Id
+    start: Amount
+    end: Amount
+
+
 class Cluster(Document):
     """Servers, in the order in which policies that go through them do so.
 
@@ -63,10 +88,13 @@ class Cluster(Document):
     ----------
     loans
         How many servers of the loan pool are lent, by time; none before the first entry.
+    away
+        When servers that are not of the loan pool are not there; by time for each server.
     """
 
     servers: tuple[Server, ...]
     loans: tuple[Loan, ...] = ()
+    away: tuple[Away, ...] = ()
 
     @classmethod
     def uniform(
@@ -126,6 +154,16 @@ class Cluster(Document):
                     f"{loan.servers} exceeds the {lent} servers of the loan pool",
                     "lend fewer, or add servers with pool loan",
                 )
+        own = {server.id for server in self.servers if server.pool != LOAN}
+        back: dict[Id, Number] = {}
+        for i, away in enumerate(self.away):
+            if away.server not in own:
+                raise Flaw(("away", i, "server"), f"{away.server!r} is none", "name a server")
+            if not away.start < away.end:
+                raise Flaw(("away", i, "end"), "is not after start", "give when it is back")
+            if away.start < back.get(away.server, 0):
+                raise Flaw(("away", i, "start"), "is before the end of the last", "sort by time")
+            back[away.server] = away.end
         return self
 
     def _repr_html_(self) -> str:
@@ -154,6 +192,15 @@ class Cluster(Document):
     def loan_servers(self) -> frozenset[str]:
         """The servers of the loan pool."""
         return frozenset(server.id for server in self.servers if server.pool == LOAN)
+
+    @cached_property
+    def changes(self) -> tuple[tuple[int, bool, str], ...]:
+        """When servers go and are back, in ticks, in the order of time; those that are back first.
+
+        A row is the time, whether the server goes, and its id.
+        """
+        rows = ((ticks(getattr(a, at)), at == "start", a.server) for a in self.away for at in BOTH)
+        return tuple(sorted(rows))
 
     @cached_property
     def gpus(self) -> int:

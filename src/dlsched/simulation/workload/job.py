@@ -40,12 +40,24 @@ class Job(Document):
         Seconds per iteration by resource, for policies that let jobs share GPUs.
     restart
         Seconds without progress whenever it starts or its allocation changes.
+    startup
+        The same when it starts for the first time; `restart` unless stated.
     checkpoints
         Whether a preempted job keeps its work; otherwise it begins anew.
     rates
         Iterations per second on each type of GPU; by these, speed is relative to `gpu_type`.
     gpu_type
         The type for which `work` is stated; without `rates` the type that it ran on, as recorded.
+        In a text "A100|H100" are two.
+    gpu_types
+        The types of GPUs on which it may run, of those in `rates` if it has rates. If none is
+        given, all types of `rates`, or without rates `gpu_type`; without any type, all.
+    features
+        Features that each of its servers has.
+    clusters
+        The clusters in which it may run; empty for all.
+    server_gpus, server_cpus, server_memory
+        GPUs, CPUs and GB that each of its servers has at least.
     profile
         Name of its matrix in `Workload.matrices`, for policies that assign CPUs and memory.
     min_gpus, max_gpus
@@ -63,15 +75,18 @@ class Job(Document):
     tenant, priority
         Who submitted it, and its priority as recorded; what is high is the policy's to say.
     regions
-        The regions that have its data (MAST, section 4.3); empty for all.
+        The regions that have its data (MAST, section 4.3), where alone it may run; empty for all.
     cpus, memory
         CPUs and GB that it asks for, in total.
     account, partition
-        What it was charged to, and the partition or queue that it was submitted to.
+        What it was charged to, and the partition or queue that it was submitted to, where alone it
+        may run; "a,b" are two.
     eligible, start, state, limit
         As recorded, by the clock of `submit`: when it could have started, when it started, how it
         ended, and its time limit. A job whose `eligible` is known is submitted here when it became
         eligible: no policy could have started it before.
+    cancelled
+        When its user withdraws it, if it waits then: it leaves, without completion.
     nodes
         The servers on which it ran, and how many GPUs it held on each, as recorded.
     """
@@ -85,9 +100,16 @@ class Job(Document):
     iteration_time: Amount | None = None
     stages: tuple[Amount, ...] = ()
     restart: Amount = 0
+    startup: Amount | None = None
     checkpoints: bool = True
     rates: dict[str, PositiveAmount] = Field(default_factory=dict)
     gpu_type: str | None = None
+    gpu_types: tuple[Id, ...] = ()
+    features: tuple[Id, ...] = ()
+    clusters: tuple[Id, ...] = ()
+    server_gpus: Count = 0
+    server_cpus: Amount = 0
+    server_memory: Amount = 0
     profile: str | None = None
     min_gpus: Count = 0
     max_gpus: Count = 0
@@ -108,6 +130,7 @@ class Job(Document):
     start: Amount | None = None
     state: str | None = None
     limit: Amount | None = None
+    cancelled: Amount | None = None
     nodes: tuple[tuple[Id, PositiveCount], ...] = ()
 
     @model_validator(mode="before")
@@ -139,6 +162,10 @@ class Job(Document):
                 f"{self.gpu_type!r} is no type of rates",
                 "name the type for which work is stated",
             )
+        if self.rates and self.gpu_types and not self.accepted_types:
+            raise Flaw(("gpu_types",), "none of them is in rates", "name types that have a rate")
+        if self.cancelled is not None and self.cancelled < self.submit:
+            raise Flaw(("cancelled",), "is before submit", "give a time from submit on")
         servers = Counter(server for server, _ in self.nodes)
         for server, times in servers.items():
             if times > 1:
@@ -148,6 +175,18 @@ class Job(Document):
                     "name each server once, with all GPUs that the job held on it",
                 )
         return self
+
+    @property
+    def accepted_types(self) -> tuple[str, ...]:
+        """The types of GPUs on which it may run; empty for all."""
+        if self.rates:
+            return tuple(k for k in self.gpu_types or self.rates if k in self.rates)
+        return self.gpu_types or _several(self.gpu_type, "|")
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions in which it may run; empty for all."""
+        return _several(self.partition, ",")
 
     def throughput(self, gpus: int) -> Number:
         """Return the throughput with a number of GPUs, in GPUs without loss."""
@@ -170,6 +209,11 @@ class Job(Document):
         return ticks(self.work if self.estimate is None else self.estimate)
 
     @derived
+    def cancelled_ticks(self) -> int | None:
+        """When it is withdrawn, in ticks; None if it never is."""
+        return None if self.cancelled is None else ticks(self.cancelled)
+
+    @derived
     def start_ticks(self) -> int | None:
         """Recorded start in ticks; None if it is not recorded."""
         return None if self.start is None else ticks(self.start)
@@ -178,3 +222,13 @@ class Job(Document):
     def restart_ticks(self) -> int:
         """Restart overhead in ticks."""
         return ticks(self.restart)
+
+    @derived
+    def startup_ticks(self) -> int | None:
+        """Overhead of the first start in ticks; None where it is that of any other."""
+        return None if self.startup is None else ticks(self.startup)
+
+
+def _several(text: str | None, between: str) -> tuple[str, ...]:
+    """Return the names in a text that may name several."""
+    return tuple(name for part in (text or "").split(between) if (name := part.strip()))

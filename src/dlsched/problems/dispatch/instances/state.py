@@ -17,7 +17,7 @@ from dlsched.schema import Id, Number
 SERVERS = 64
 REGION = "region"
 """Region of a server that states none."""
-_KIND = "gpu"
+KIND = "gpu"
 """Type of GPUs of a server that states none."""
 _CLUSTER = "cluster"
 """Cluster of a server that states none."""
@@ -132,7 +132,7 @@ class _Servers:
         self.cluster = {server.id: cluster_of(server) for server in self.state.servers}
         self.largest: dict[str, int] = {}
         for server in self.state.servers:
-            kind = server.gpu_type or _KIND
+            kind = server.gpu_type or KIND
             self.largest[kind] = max(1, server.gpus, self.largest.get(kind, 1))
 
     def amounts(self, gpus: int) -> dict[str, int]:
@@ -178,7 +178,7 @@ class _Servers:
         for server in self.state.servers:
             machine: dict[str, Any] = {"id": server.id, **self.amounts(server.gpus)}
             if server.gpus:
-                machine["gpu_type"] = server.gpu_type or _KIND
+                machine["gpu_type"] = server.gpu_type or KIND
             of_region = clusters.setdefault(server.region or REGION, {})
             of_region.setdefault(self.cluster[server.id], []).append(machine)
         homes = {job.regions for job in self.state.waiting if job.regions}
