@@ -12,6 +12,7 @@ EXTRAS = {
     "cvxpy": "cvxpy",
     "distributed": "dask",
     "filelock": "bench",
+    "gymnasium": "gymnasium",
     "hypothesis": "testing",
     "jinja2": "bench",
     "matplotlib": "plot",
