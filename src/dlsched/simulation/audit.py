@@ -179,7 +179,7 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
 class Table:
     """The rows of a table that can be read: ``row`` is the number in the log; columns by name."""
 
-    def __init__(self, name: str, rows: Sequence[int], columns: Mapping[str, Array]) -> None:
+    def __init__(self, name: str, rows: Any, columns: Mapping[str, Array]) -> None:
         self.name = name
         self.row: Array = np.array(rows, np.int64)
         vars(self).update(columns)
@@ -187,6 +187,7 @@ class Table:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Array: ...  # noqa: D105
+        def __setattr__(self, name: str, value: Array | str) -> None: ...  # noqa: D105
 
     def take(self, which: Array) -> None:
         """Keep rows, by a mask or by their positions in another order."""
@@ -576,7 +577,7 @@ class Speeds:
         pools = set()
         for name, gpus, *_ in shares:
             server = self.servers.get(name)
-            types[server and server.gpu_type] += gpus
+            types[server.gpu_type if server else None] += gpus
             pools.add(server and server.pool)
         return tuple(types.items()), len(pools) > 1, frozenset(share[1:] for share in shares)
 
@@ -918,7 +919,7 @@ def check_work(r: Record) -> None:
     work is done is complete at once: another stretch ends before that.
     """
     s = r.segments
-    total = r.work.astype(r.kind)[s.job]
+    total: Array = r.work.astype(r.kind)[s.job]
     until = before(np.cumsum(s.work - s.lost))
     begin = np.maximum.accumulate(np.where(s.first, np.arange(len(s.row)), 0))
     left = total - (until - until[begin])
@@ -988,7 +989,7 @@ def check_completions(r: Record) -> None:
     place = last[c.job]
     ended = (place >= 0) & np.append(s.completed, False)[place]
     ended &= np.append(s.end, -1)[place] == c.time
-    more = {"due": np.append(s.end, 0)[place], "ending": np.append(s.ending, None)[place]}
+    more = {"due": np.append(s.end, 0)[place], "ending": np.append(s.ending, [None])[place]}
     message = "job {job} ends at {time}; its last stretch ends at {due} as {ending}"
     r.wrong("completion", latest & ~ended & (place >= 0), message, 1, c, **more)
     never = latest & (place < 0)
@@ -1127,9 +1128,9 @@ def check_figures(r: Record, summary: Mapping[str, Any]) -> None:
 def figures(r: Record) -> dict[str, Any]:
     """Return metrics by the names of `simulation.measures.metrics.summary`; times in seconds."""
     s, c, n = r.segments, r.completions, len(r.completions.row)
-    had = np.zeros(len(r.jobs), r.kind)
+    had: Array = np.zeros(len(r.jobs), r.kind)
     np.add.at(had, s.job, s.end - s.start)
-    jct = c.time.astype(r.kind) - r.submit[c.job]
+    jct: Array = c.time.astype(r.kind) - r.submit[c.job]
     result: dict[str, Any] = {"jobs": len(r.jobs), "completed": n}
     if not n:
         return result

@@ -297,7 +297,9 @@ class PriceAscent:
                  for kind in d.kinds] for k in range(d.classes)]  # fmt: skip
         areas = [[0] * len(d.work) for _ in machines]
         through = [0.0] * d.classes
-        units = [rate / (r.most or 1) for rate, r in zip(rates, d.resources, strict=False)]
+        units = [
+            rate / (r.most or Fraction(1)) for rate, r in zip(rates, d.resources, strict=False)
+        ]
         for j, (release, work, kind) in enumerate(zip(d.release, d.work, d.kind, strict=True)):
             ends = {
                 k: (max(through[k], release) + area / rates[k], area)
