@@ -88,12 +88,14 @@ def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
     require_no_more_than_least(jobs, cluster, fits, 0.6)
 
 
-def room(jobs: Iterable[Job], cluster: Cluster) -> int:
-    """Return the GPUs of all servers on which some of these jobs may run."""
+def room(jobs: Iterable[Job], cluster: Cluster, now: int = -1) -> int:
+    """Return the GPUs of all servers on which some of these jobs may run, but for those away."""
+    away = {a.server for a in cluster.away if a.start <= now < a.end}
     return sum(
         s.gpus
         for s in cluster.servers
-        if any(
+        if s.id not in away
+        and any(
             s.gpu_type in str(job.gpu_type).split("|")
             and (not s.partitions or job.partition is None or job.partition in s.partitions)
             for job in jobs
@@ -102,7 +104,7 @@ def room(jobs: Iterable[Job], cluster: Cluster) -> int:
 
 
 def restricted(seed: int) -> tuple[Workload, Cluster]:
-    """Return two to six jobs that may run on some of up to four servers."""
+    """Return two to six jobs that may run on some of up to four servers; one may be away."""
     rng = random.Random(seed)
     types = ["A", "B", "C"][: rng.randint(1, 3)]
     servers = [
@@ -110,7 +112,11 @@ def restricted(seed: int) -> tuple[Workload, Cluster]:
          "partitions": rng.choice([["p"], ["q"], ["p", "q"], []])}
         for i in range(rng.randint(len(types), 4))
     ]  # fmt: skip
-    cluster = Cluster.parse({"servers": servers}, "the test")
+    away = [
+        {"server": f"s{i}", "start": (start := rng.randint(0, 6)), "end": start + rng.randint(1, 5)}
+        for i in rng.sample(range(len(servers)), seed % 2)
+    ]
+    cluster = Cluster.parse({"servers": servers, "away": away}, "the test")
     rows: list[dict[str, Any]] = []
     while len(rows) < 2 + seed % 5:
         row = {"submit": rng.choice([0, 0, rng.randint(1, 5)]), "gpus": rng.randint(1, 3),
@@ -127,12 +133,13 @@ def test_no_schedule_is_better_where_jobs_may_not_run_everywhere(seed: int) -> N
     jobs, cluster = restricted(seed)
 
     @cache
-    def enough(chosen: tuple[int, ...]) -> bool:
+    def enough(chosen: tuple[int, ...], now: int) -> bool:
         some = [jobs.jobs[j] for j in chosen]
-        return sum(job.gpus for job in some) <= room(some, cluster)
+        return sum(job.gpus for job in some) <= room(some, cluster, now)
 
-    def fits(_: int, chosen: set[int]) -> bool:
-        return all(enough(some) for n in range(1, 7) for some in combinations(sorted(chosen), n))
+    def fits(now: int, chosen: set[int]) -> bool:
+        every = (some for n in range(1, 7) for some in combinations(sorted(chosen), n))
+        return all(enough(some, now) for some in every)
 
     require_no_more_than_least(jobs, cluster, fits, 0.5)
 
@@ -184,6 +191,8 @@ LATE = {"servers": [{"id": "s1", "gpus": 1}, {"id": "s2", "gpus": 1, "pool": "lo
         "loans": [{"time": 30, "servers": 1}]}  # fmt: skip
 PARTITIONS = Cluster.of([{"gpus": 1, "partitions": [name]} for name in "pq"])
 A_OR_B = Cluster.of([{"gpus": n, "gpu_type": kind} for n, kind in ((1, "A"), (2, "B"), (9, "C"))])
+GONE = Cluster.parse({"servers": [{"id": name, "gpus": 1} for name in ("s1", "s2")],
+                      "away": [{"server": "s2", "start": 5, "end": 8}]}, "hand")  # fmt: skip
 VALUES: dict[str, tuple[Workload, Cluster, str, Fraction | float]] = {
     "work that comes late": (
         by_hand({"work": 2}, {"submit": 10, "work": 3}, {"submit": 10, "work": 3}),
@@ -209,6 +218,8 @@ VALUES: dict[str, tuple[Workload, Cluster, str, Fraction | float]] = {
     "types with alternatives, last": (
         by_hand(*[{"gpu_type": kind} for kind in ("A", "A", "A|B", "A|B")]), A_OR_B, "makespan",
         20),
+    # In 11.5 s both GPUs have 20 s for the jobs, as one of them is away for 3 s.
+    "a server that is away": (by_hand({}, {}), GONE, "makespan", 11.5),
     # The second GPU is lent from 30 s on, so one of them waits for the other.
     "a loan that is too late": (by_hand({}, {}, fungible=True), Cluster.parse(LATE, "hand"),
                                 "mean_jct", 15),

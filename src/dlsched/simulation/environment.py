@@ -81,7 +81,7 @@ class Environment:
         -------
         state, waiting, done
             The next state; the integral over time, since the state before, of the number of jobs
-            that are submitted and not complete, in seconds; whether all jobs are complete. The
+            that are there, in seconds; whether none is left. Where no job is withdrawn, the
             integrals add up to the mean completion time times the number of jobs.
 
         Raises
@@ -99,7 +99,7 @@ class Environment:
         self.state = engine.shown_state
         done = engine.asked is None
         if done:
-            engine.log.commit(state=None, end=engine.now)
+            engine.close()
             report = self.simulation.audit() if self._audited else True
             if not report:
                 raise PolicyError(f"the audit of this simulation has found: {report}")
@@ -114,7 +114,7 @@ class Environment:
         OptionError
             If it has not.
         """
-        if self._engine is None or self._engine.completed < len(self.workload.jobs):
+        if self._engine is None or not self._engine.over:
             raise OptionError("the simulation has not ended; go on with step()")
         return Simulation(self._engine.log)
 
@@ -145,13 +145,13 @@ class _Asking(Engine):
     def go_on(self) -> int:
         """Go on until a decision is asked for; return the time in the system of all jobs."""
         total = 0
-        while self.asked is None and self.completed < len(self.jobs):
+        while self.asked is None and not self.over:
             present, since = len(self.holdings.active), self.now
             self._step()
             total += present * (self.now - since)
         causes, self.asked = self.asked or ("completion",), None
         self.shown_state = self._state(causes)
-        self.asked = causes if self.completed < len(self.jobs) else None
+        self.asked = None if self.over else causes
         return total
 
     def follow(self) -> int:

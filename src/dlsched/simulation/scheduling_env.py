@@ -85,7 +85,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self.environment = Environment(workload, cluster, audit=audit)
         self._visible, self._order = visible, ORDERS[order]
         self._workers = np.array([job.gpus_per_worker for job in workload.jobs])
-        self._last = workload.jobs[-1].submit_ticks
+        back = (time for time, goes, _ in cluster.changes if not goes)
+        self._last = max([workload.jobs[-1].submit_ticks, *back])
         self._lent = [cluster.order[1][name] for name in cluster.loan_servers]
         classes = len(self.environment.where.gpus(cluster))
         size = (visible * len(FEATURES) + classes + 1,)
@@ -153,7 +154,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         return mask
 
     def _still(self) -> bool:
-        """Return whether nothing runs and nobody is to come."""
+        """Return whether nothing runs, and no job or server is to come."""
         running = int(self._jobs.running.sum()) - len(self._preempt) + len(self._start)
         return not running and self._last <= self._state.time * TICKS
 
