@@ -9,8 +9,7 @@ import pytest
 from simulation_cases import ONE, RandomPolicy, by_hand, on, random_case, tables
 
 from dlsched import OptionError
-from dlsched.simulation import Decision, Environment, PolicyError, simulate
-from dlsched.simulation.policies import make_policy
+from dlsched.simulation import Decision, Environment, PolicyError, make_policy, simulate
 
 gymnasium = pytest.importorskip("gymnasium")
 from dlsched.simulation.scheduling_env import ID, ORDERS  # noqa: E402
