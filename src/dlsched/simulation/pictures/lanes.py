@@ -130,6 +130,6 @@ def draw_owners(
     palette = colours_array([*colours, IDLE])
     ax.imshow(palette[owner], extent=(*hours, lanes, 0), aspect="auto", interpolation="none")
     starts = np.cumsum([0, *(server.gpus for server in servers)])[:-1]
-    places = np.flatnonzero(starts < lanes)
-    places = places[:: max(1, len(places) // MOST_NAMES)]
+    every = np.flatnonzero(starts < lanes).tolist()
+    places = every[:: max(1, len(every) // MOST_NAMES)]
     ax.set_yticks(starts[places], [short_name(servers[i].id, 16) for i in places], fontsize=TEXT)
