@@ -12,6 +12,7 @@ EXTRAS = {
     "cvxpy": "cvxpy",
     "distributed": "dask",
     "filelock": "bench",
+    "gymnasium": "gymnasium",
     "hypothesis": "testing",
     "jinja2": "bench",
     "matplotlib": "plot",
@@ -48,7 +49,5 @@ def require(module: str, purpose: str) -> Any:
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == library:
             raise ExtraMissing(f"{purpose} needs {library}: {remedy}") from None
-        raise ExtraMissing(
-            f"{purpose} needs {library}, which cannot be imported here "
-            f"({describe(error)}): {remedy}"
-        ) from error
+        problem = f"{purpose} needs {library}, which cannot be imported here ({describe(error)})"
+        raise ExtraMissing(f"{problem}: {remedy}") from error

@@ -25,7 +25,6 @@ from dlsched.simulation import (
     Workload,
     simulate,
 )
-from dlsched.simulation.log import TABLES
 
 ONE = Cluster.uniform(servers=1, gpus=1)
 TWO = Cluster.uniform(servers=2, gpus=2)
@@ -81,9 +80,10 @@ def changed(run: Simulation, *statements: str, values: Sequence[Any] = ()) -> Si
         try:
             database.execute(statement, values)
         except sqlite3.IntegrityError:
-            for table, columns in {"meta": ("key PRIMARY KEY", "value"), **TABLES}.items():
+            for table in (*COMPARED, "timings", "meta"):
                 database.execute(f"ALTER TABLE {table} RENAME TO strict_{table}")
-                database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+                names = [row[1] for row in database.execute(f"PRAGMA table_info(strict_{table})")]
+                database.execute(f"CREATE TABLE {table} ({', '.join(names)})")
                 database.execute(f"INSERT INTO {table} SELECT * FROM strict_{table} ORDER BY rowid")
                 database.execute(f"DROP TABLE strict_{table}")
             database.execute(statement, values)

@@ -175,7 +175,7 @@ def test_what_a_policy_remembers_is_in_the_log(tmp_path: Path, policy: str) -> N
 def test_a_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
     """The error says that the log cannot be written; with room again the simulation goes on."""
     resource = pytest.importorskip("resource")
-    path, case = tmp_path / "log", (many(100), FOUR, "srtf")
+    path, case = tmp_path / "log", (many(400), FOUR, "srtf")
     whole = simulate(*case, log=tmp_path / "whole")
     size = (tmp_path / "whole").stat().st_size * 3 // 4
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

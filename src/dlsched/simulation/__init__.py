@@ -5,6 +5,7 @@ from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.engine.state import JobView, ServerView, State
+from dlsched.simulation.environment import Environment
 from dlsched.simulation.pictures.gantt import write_timeline
 from dlsched.simulation.policies import list_policies, make_policy
 from dlsched.simulation.run import Simulation
@@ -20,6 +21,7 @@ __all__ = [
     "Cluster",
     "Decision",
     "Eligibility",
+    "Environment",
     "Job",
     "JobView",
     "Loan",

@@ -80,17 +80,8 @@ def simulate(
     policy_object = make_policy(policy, method, **options)
     if not isinstance(policy, str):
         method, options = getattr(policy, "method", None), _settings(policy)
-    meta = {
-        "clock": "microseconds",
-        "policy": policy if isinstance(policy, str) else policy_name(policy),
-        "method": _plain(method),
-        "options": {key: _plain(value) for key, value in options.items()},
-        "variant": "paper",
-        "preemptive": bool(getattr(policy_object, "preemptive", True)),
-        "seed": seed,
-        "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
-        "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
-    }
+    name = policy if isinstance(policy, str) else policy_name(policy)
+    meta = header(name, method, options, policy_object, seed, workload, cluster)
     policy_object = held_to(policy_object, workload, cluster)
     where = require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
@@ -98,6 +89,29 @@ def simulate(
             engine = Engine(workload, cluster, policy_object, record, where, seed, stuck_after)
             _run(engine, on_progress)
     return Simulation(record)
+
+
+def header(
+    policy: str,
+    method: Any,
+    options: Mapping[str, Any],
+    decides: Policy,
+    seed: int,
+    workload: Workload,
+    cluster: Cluster,
+) -> dict[str, Any]:
+    """Return the header of a log."""
+    return {
+        "clock": "microseconds",
+        "policy": policy,
+        "method": _plain(method),
+        "options": {key: _plain(value) for key, value in options.items()},
+        "variant": "paper",
+        "preemptive": bool(getattr(decides, "preemptive", True)),
+        "seed": seed,
+        "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
+        "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
+    }
 
 
 def _run(engine: Engine, on_progress: Listener | None) -> None:

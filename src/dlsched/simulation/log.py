@@ -368,8 +368,8 @@ class Log:
         with self._usable("cannot be read", "name another file"):
             return self.database.execute(query).fetchall()
 
-    def checked(self, table: str) -> tuple[list[tuple[Any, ...]], dict[int, list[str]]]:
-        """Return the committed rows, and which columns break their checks, by the row's number.
+    def broken(self, table: str) -> dict[int, list[str]]:
+        """Return which columns break their checks, by the number of the row from 0.
 
         They can where the file is of an earlier version, or its checks were passed by.
 
@@ -378,15 +378,14 @@ class Log:
         LogError
             If they cannot be read.
         """
-        rows = self.rows(table)
         holds = [column.holds(name) for name, column in COLUMNS[table].items()]
-        broken = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({' AND '.join(holds)}))"
+        found = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({' AND '.join(holds)}))"
         with self._usable("cannot be read", "name another file"):
-            if not self.database.execute(broken).fetchone()[0]:
-                return rows, {}
+            if not self.database.execute(found).fetchone()[0]:
+                return {}
             each = self.database.execute(f"SELECT {', '.join(holds)} FROM {table} ORDER BY rowid")
             wrong = {
                 i: [name for name, good in zip(TABLES[table], row, strict=True) if not good]
                 for i, row in enumerate(each)
             }
-        return rows, {i: names for i, names in wrong.items() if names}
+        return {i: names for i, names in wrong.items() if names}

@@ -13,12 +13,11 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.display.drawing.colours import IDLE, by_name
-from dlsched.display.drawing.maps import colours_array
+from dlsched.display.drawing.colours import by_name
 from dlsched.display.drawing.style import short_name
 from dlsched.extras import require
 from dlsched.simulation.measures.metrics import frame
-from dlsched.simulation.pictures.lanes import stretches
+from dlsched.simulation.pictures.lanes import draw_owners, owners
 from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome
 from dlsched.studies.waiting import Floats, Spans
@@ -220,8 +219,8 @@ def _day(study: Figures, unit: str) -> Iterator[Picture]:
     midnight = chosen_day(study)
     first = max(midnight, period.since - period.origin)
     last = min(midnight + DAY, period.until - period.origin)
-    nodes = [server.model_dump() for server in period.cluster.servers]
-    lanes = sum(node["gpus"] for node in nodes)
+    nodes = period.cluster.servers
+    lanes = sum(node.gpus for node in nodes)
     shown = study.history.timezone if study.history.dated else ""
     when = "the 24 hours with most waiting"
     if study.history.dated:
@@ -238,7 +237,10 @@ def _day(study: Figures, unit: str) -> Iterator[Picture]:
         inside = segments[(segments["end"] > first) & (segments["start"] < last)]
         axes = _axes(TALL)
         hours = ((first - midnight) / 3600, (last - midnight) / 3600)
-        _gantt(study, axes, nodes, inside, (first, last), hours)
+        owner = owners(nodes, inside, COLUMNS, (first, last), MOST_LANES)
+        colouring = by_name(period.simulated["id"].tolist())
+        draw_owners(axes, owner, colouring.colours, hours, nodes)
+        axes.set_xlabel("hour of the day", fontsize=8)
         caption = f"Which job each of the {unit} works for, {label}: {when}{limit}. White is idle."
         yield _picture(name, caption, axes)
 
@@ -277,34 +279,6 @@ def _recorded_segments(study: Figures) -> pd.DataFrame:
     return pd.DataFrame(
         {"job": held.job, "start": held.start, "end": held.end, "shares": shares, "sharing": None}
     )
-
-
-def _gantt(
-    study: Figures,
-    axes: Axes,
-    nodes: Sequence[dict[str, Any]],
-    segments: pd.DataFrame,
-    window: tuple[float, float],
-    hours: tuple[float, float],
-) -> None:
-    """Draw which job each GPU works for in a window, whose borders are hours of the day."""
-    first, last = window
-    lanes = min(MOST_LANES, sum(node["gpus"] for node in nodes))
-    owner = np.full((lanes, COLUMNS), -1, np.int64)
-    for lane, start, end, job, _ in stretches(nodes, segments):
-        if lane < lanes:
-            left, right = ((t - first) / (last - first) * COLUMNS for t in (start, end))
-            begin = max(0, round(left))
-            owner[lane, begin : max(begin + 1, min(COLUMNS, round(right)))] = job
-    palette = colours_array([*by_name(study.period.simulated["id"].tolist()).colours, IDLE])
-    axes.imshow(palette[owner], extent=(*hours, lanes, 0), aspect="auto", interpolation="none")
-    axes.set_xlabel("hour of the day", fontsize=8)
-    starts = np.cumsum([0, *(node["gpus"] for node in nodes)])[:-1]
-    drawn = np.flatnonzero(starts < lanes)
-    every = max(1, len(drawn) // 12)
-    places = drawn[::every]
-    axes.set_yticks(starts[places], [short_name(nodes[i]["id"], 16) for i in places])
-    axes.tick_params(axis="y", labelsize=7)
 
 
 def _picture(name: str, caption: str, axes: Axes) -> Picture:

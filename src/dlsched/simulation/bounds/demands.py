@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
@@ -323,14 +324,22 @@ def gpu_classes(cluster: Cluster, where: Eligibility) -> dict[GpuClass, list[int
 def gpus_over_time(cluster: Cluster, chosen: Iterable[int]) -> AmountSteps:
     """Return the most GPUs that servers, given by their positions, can have at any time.
 
-    Of the loan pool, as many servers as are lent count, with the most GPUs that they can have.
+    Of the loan pool, as many servers as are lent count, with the most GPUs that they can have; of
+    the others those that are not away.
     """
     servers = [cluster.servers[i] for i in chosen]
-    own = sum(server.gpus for server in servers if server.pool != LOAN)
+    there = {server.id: server.gpus for server in servers if server.pool != LOAN}
     lent = sorted((server.gpus for server in servers if server.pool == LOAN), reverse=True)
-    loans = {ticks(loan.time): loan.servers for loan in cluster.loans}
-    counts = {0: 0} | (loans if lent else {})
-    return tuple((t, Fraction(own + sum(lent[:n]))) for t, n in counts.items())
+    loans = {ticks(loan.time): loan.servers for loan in cluster.loans if lent}
+    moves: Counter[int] = Counter()
+    for time, goes, name in cluster.changes:
+        moves[time] += there.get(name, 0) * (-1 if goes else 1)
+    gpus, count, steps = sum(there.values()), 0, []
+    for time in sorted({0, *loans, *(time for time, move in moves.items() if move)}):
+        gpus += moves[time]
+        count = loans.get(time, count)
+        steps.append((time, Fraction(gpus + sum(lent[:count]))))
+    return tuple(steps)
 
 
 def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:

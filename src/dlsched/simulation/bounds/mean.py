@@ -177,6 +177,11 @@ class Relaxation:
         return (self.amounts / (self.parts * self.unit)).astype(float)
 
 
+def _area(work: int, use: Fraction | None, unit: Fraction) -> int | None:
+    """Return what a machine has to do for a job that uses so much of it per work; None if none."""
+    return None if use is None else math.floor(work * use * unit)
+
+
 def _uses_per_length(kind: Kind) -> NDArray[np.object_]:
     """Return what a kind's modes use, by mode and resource, in 2**-FINE per length."""
     per_length = 2**FINE / kind.length
@@ -278,17 +283,36 @@ class PriceAscent:
     def of_classes(cls, d: Demands, relaxation: Relaxation) -> PriceAscent:
         """Return a search that begins with prices of a machine of its own for each class of GPUs.
 
+        A job is done by the machine that would be through with it first, if all did their jobs in
+        the order of submission.
+
         Parameters
         ----------
         relaxation
             Whose intervals it takes.
         """
+        machines = [pool(d, weights) for weights in d.alone[: d.classes]]
+        rates = [max(rate for _, rate in machine.steps) or 1 for machine in machines]
+        uses = [[min((m.uses[k] for m in kind.modes if m.uses[k]), default=None)
+                 for kind in d.kinds] for k in range(d.classes)]  # fmt: skip
+        areas = [[0] * len(d.work) for _ in machines]
+        through = [0.0] * d.classes
+        units = [
+            rate / (r.most or Fraction(1)) for rate, r in zip(rates, d.resources, strict=False)
+        ]
+        for j, (release, work, kind) in enumerate(zip(d.release, d.work, d.kind, strict=True)):
+            ends = {
+                k: (max(through[k], release) + area / rates[k], area)
+                for k, use in enumerate(uses)
+                if (area := _area(work, use[kind], units[k])) is not None
+            }
+            k = min(ends, key=ends.__getitem__)
+            through[k], areas[k][j] = ends[k]
         edges = relaxation.starts.astype(float) * relaxation.unit
         values = np.zeros((len(d.resources), len(edges)))
-        for k, weights in enumerate(d.alone[: d.classes]):
-            machine = pool(d, weights)
-            scale = max(rate for _, rate in machine.steps) / (d.resources[k].most or 1)
-            values[k] = prices_between(machine, edges) * float(scale)
+        for k, machine in enumerate(machines):
+            own = machine._replace(area=tuple(areas[k]))
+            values[k] = prices_between(own, edges) * float(units[k])
         return cls(relaxation, values)
 
     @property
@@ -417,7 +441,8 @@ def prove(d: Demands) -> Proof:
         best = max((*starts, *d.alone), key=lambda weights: of_pool(d, weights)[0])
         starts = list(dict.fromkeys((*starts, best)))
     searches = [PriceAscent.of(d, weights) for weights in starts]
-    if of_classes(d)[0] > of_pool(d, starts[-1])[0]:
+    classes = range(d.classes)
+    if not all(any(m.uses[k] for m in kind.modes) for kind in d.kinds for k in classes):
         searches.append(PriceAscent.of_classes(d, searches[0].relaxation))
     for search in searches:
         search.run()

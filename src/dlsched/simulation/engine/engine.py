@@ -91,7 +91,7 @@ class Engine:
         """
         committed = time.monotonic()
         took = 0.0
-        while self.completed + self.left < len(self.jobs):
+        while not self.over:
             self._step()
             now = time.monotonic()
             late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
@@ -101,6 +101,15 @@ class Engine:
                 took = committed - now
                 if on_progress is not None:
                     on_progress(self.now, self.completed, len(self.jobs))
+        self.close()
+
+    @property
+    def over(self) -> bool:
+        """Whether no job is left."""
+        return self.completed + self.left == len(self.jobs)
+
+    def close(self) -> None:
+        """Write the end of a simulation that is over."""
         self.log.commit(state=None, end=self.last if self.completed else self.now)
 
     def _step(self) -> None:

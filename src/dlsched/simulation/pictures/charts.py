@@ -17,12 +17,11 @@ from dlsched.display.drawing.colours import (
     gpus_of_a,
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish
-from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
 from dlsched.simulation.measures.metrics import frame
 from dlsched.simulation.measures.queue import steps
-from dlsched.simulation.pictures.lanes import stretches
+from dlsched.simulation.pictures.lanes import STRIPE, draw_owners, owners
 from dlsched.simulation.run import Simulation
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ COLUMNS = 1200
 """Columns of pixels of a timeline."""
 MOST_EDGES = 20_000
 """More edges than that would be denser than pixels, and are left out."""
-STRIPE = 4
-"""Columns after which a timeline changes to the next job of a group."""
 HOUR = 3600.0
 _MINUTE = 60 / HOUR
 COUNTS = {"waiting": "jobs that wait", "running": "jobs that run", "gpus": "GPUs held"}
@@ -69,18 +66,14 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     segments = frame(run.log, "segments")
     end = float(segments["end"].max())
     gpus = run.cluster.gpus
-    owner = _owners(run, segments, gpus, end)
-    palette = colours_array([*colouring.colours, IDLE])
+    owner = owners(run.cluster.servers, segments, COLUMNS, (0.0, end))
     axes = new_axes(min(7.0, 1.2 + 0.06 * gpus)) if ax is None else ax
-    axes.imshow(
-        palette[owner],
-        extent=(0, end / HOUR, gpus, 0),
-        aspect="auto",
-        interpolation="none",
-    )
+    draw_owners(axes, owner, colouring.colours, (0, end / HOUR), run.cluster.servers)
     _edges(axes, owner, end / HOUR)
     set_labels(axes, "hours", "GPUs, by server")
-    _server_ticks(axes, run)
+    starts = np.cumsum([server.gpus for server in run.cluster.servers])
+    for start in starts[:-1] if len(starts) < 40 else ():
+        axes.axhline(start, color="#7f7f7f", linewidth=0.3)
     shown = {colouring.labels[j] for j in np.unique(owner[owner >= 0])}
     entries = colour_entries(colouring, shown, "jobs", patterned=False)
     entries += [entry("idle", IDLE)] if (owner < 0).any() else []
@@ -212,22 +205,6 @@ def _looks(
         yield run, style | {"drawstyle": "steps-post", "label": label}
 
 
-def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np.int64]:
-    """Return which job each pixel shows, shape (GPUs, columns); -1 for none."""
-    servers = [server.model_dump() for server in run.cluster.servers]
-    owner = np.full((gpus, COLUMNS), -1, np.int64)
-    turn = np.arange(COLUMNS) // STRIPE
-    shared = segments.dropna(subset="sharing")
-    members = {name: sorted(set(jobs)) for name, jobs in shared.groupby("sharing")["job"]}
-    for lane, start, stop, job, group in stretches(servers, segments):
-        first, last = (round(COLUMNS * t / end) for t in (start, stop))
-        mine = np.arange(first, max(last, first + 1))[: COLUMNS - first]
-        together = members.get(group or "", [job])
-        turns = turn[mine] % len(together) == together.index(job)
-        owner[lane, mine[turns | (owner[lane, mine] < 0)]] = job
-    return owner
-
-
 def _count(run: Simulation, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     segments = frame(run.log, "segments")
     size = segments["gpus"].to_numpy() if what == "gpus" else np.ones(len(segments))
@@ -239,17 +216,6 @@ def _count(run: Simulation, what: str) -> tuple[NDArray[np.float64], NDArray[np.
         times = [jobs["submit"], jobs["end"], *times]
         changes = [ones, -ones, -size, size]
     return steps(np.concatenate(times), np.concatenate(changes))
-
-
-def _server_ticks(ax: Axes, run: Simulation) -> None:
-    """Mark where servers begin, as far as there is room."""
-    starts = np.cumsum([0, *(server.gpus for server in run.cluster.servers)])
-    every = max(1, len(starts) // 17)
-    names = [server.id for server in run.cluster.servers]
-    ax.set_yticks(starts[:-1:every], names[::every])
-    for start in starts[1:-1]:
-        if len(starts) < 40:
-            ax.axhline(start, color="#7f7f7f", linewidth=0.3)
 
 
 def _hour_ticks(axes: Axes) -> None:

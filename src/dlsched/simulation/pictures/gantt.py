@@ -160,8 +160,7 @@ def _columns(
     colouring = by_name([j.id for j in own]) if by_job else by_number([j.gpus for j in own])
     colours = colouring.colours
     waited = (jobs["start"] - jobs["submit"]).tolist()
-    servers = [server.model_dump() for server in run.cluster.servers]
-    lanes = stretches(servers, frame(run.log, "segments"))
+    lanes = stretches(run.cluster.servers, frame(run.log, "segments"))
     server_of = [name for i, name in enumerate(names) for _ in range(starts[i + 1] - starts[i])]
     rows = sorted(blocks(lanes, starts), key=lambda block: (block.start, block.top))
     return {

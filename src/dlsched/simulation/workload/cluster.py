@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from dlsched.schema import (
     derived,
     require_unique,
 )
+from dlsched.schema.frozen import FrozenDict
 from dlsched.simulation.workload.clock import ticks
 
 TRAINING, LOAN = "training", "loan"
@@ -186,7 +186,7 @@ class Cluster(Document):
         names = tuple(server.id for server in self.servers)
         sizes = np.array([server.gpus for server in self.servers], np.int64)
         sizes.flags.writeable = False
-        return names, MappingProxyType({name: i for i, name in enumerate(names)}), sizes
+        return names, FrozenDict({name: i for i, name in enumerate(names)}), sizes
 
     @cached_property
     def loan_servers(self) -> frozenset[str]:
