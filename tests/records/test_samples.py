@@ -20,7 +20,7 @@ FIELDS = (
 )
 COLUMNS = (
     *("id", "user", "account", "partition", "gpus", "gpu_type", "submit", "eligible"),
-    *("start", "end", "state", "limit", "nodes", "row"),
+    *("start", "end", "state", "limit", "nodes"),
 )
 OPTIONS: dict[str, dict[str, Any]] = {
     "": {},

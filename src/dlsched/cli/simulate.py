@@ -74,7 +74,7 @@ def simulate(
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = settings(setting, policy_options(find_policy(policy)), f"the policy {policy}")
-    timezone = record.timezone or "UTC"
+    timezone = reading.timezone or "UTC"
     outputs.require_usable(timezone)
     run_policy = simulated(trace, layout, machines, jobs, reading, record)
     try:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dlsched.records.history.writers.sacct import write_sacct as write_sacct
     from dlsched.records.history.writers.swf import swf_text as swf_text
     from dlsched.records.history.writers.swf import write_swf as write_swf
-    from dlsched.records.traces.columns import MAPPINGS as MAPPINGS
-    from dlsched.records.traces.duration import parse_duration as parse_duration
-    from dlsched.records.traces.formats import FORMATS as FORMATS
+    from dlsched.records.readers.columns import MAPPINGS as MAPPINGS
+    from dlsched.records.readers.format import TraceFormat as TraceFormat
+    from dlsched.records.readers.formats import FORMATS as FORMATS
+    from dlsched.records.readers.values import parse_duration as parse_duration
     from dlsched.records.traces.job import TraceJob as TraceJob
     from dlsched.records.traces.reader import read_trace as read_trace
-    from dlsched.records.traces.record import TraceFormat as TraceFormat
     from dlsched.records.traces.replay import Placement as Placement
     from dlsched.records.traces.replay import Replay as Replay
     from dlsched.records.traces.replay import replay as replay
@@ -43,12 +43,12 @@ _NAMES = {
     "history.reader": "read_history",
     "history.writers.sacct": "sacct_text write_sacct",
     "history.writers.swf": "swf_text write_swf",
-    "traces.columns": "MAPPINGS",
-    "traces.duration": "parse_duration",
-    "traces.formats": "FORMATS",
+    "readers.columns": "MAPPINGS",
+    "readers.values": "parse_duration",
+    "readers.formats": "FORMATS",
     "traces.job": "TraceJob",
     "traces.reader": "read_trace",
-    "traces.record": "TraceFormat",
+    "readers.format": "TraceFormat",
     "traces.replay": "Placement Replay replay",
     "traces.snapshot": "Snapshot pool queue snapshot",
     "traces.synthetic": "synthesise",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import POOL, Capacity
+from dlsched.records.history.capacity import COLUMNS, POOL, Capacity
 from dlsched.records.history.carrying import Carrying
 from dlsched.records.history.explanation import Explanation, explain
 from dlsched.records.history.replay import check_replay
 from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
-from dlsched.records.traces import record
+from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
 from dlsched.simulation.policies import make_policy
@@ -24,6 +24,8 @@ from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dlsched.records.history.history import History
 
 Moment: TypeAlias = str | float | datetime
 ROLES: Final = ("counted", "carried", "censored", "never", "instant")
@@ -65,6 +67,8 @@ class Period:
         Sentences on what was left out, with counts.
     everyone
         All jobs of the history: those of other partitions hold nodes, too.
+    cpu_jobs
+        Jobs that hold CPUs of the nodes, but nothing of the resource: `History.others`.
     horizon
         The latest moment of the record.
     """
@@ -76,6 +80,7 @@ class Period:
     capacity: Capacity
     notes: tuple[str, ...]
     everyone: pd.DataFrame = field(repr=False)
+    cpu_jobs: pd.DataFrame = field(repr=False)
     horizon: float
 
     def __repr__(self) -> str:
@@ -102,7 +107,7 @@ class Period:
         rows = [
             {"id": name, "gpus": int(gpus), "gpu_type": kind}
             | ({"partitions": list(names)} if whole and names else {})
-            for name, gpus, kind, names in self.capacity.nodes.itertuples(index=False)
+            for name, gpus, kind, names in self.capacity.nodes[[*COLUMNS]].itertuples(index=False)
         ]
         return Cluster.parse({"servers": rows}, "the nodes")
 
@@ -249,27 +254,13 @@ class Period:
         """The recorded waiting of the counted jobs, divided by its causes."""
         held = self.everyone[self.everyone["start"].notna()].copy()
         held["end"] = held["end"].fillna(self.horizon)
-        sizes = dict(zip(self.capacity.nodes["name"], self.capacity.nodes["gpus"], strict=True))
-        counted = self.jobs[self.jobs["role"] == "counted"]
-        return explain(counted, held, sizes)
+        others = self.cpu_jobs.assign(end=self.cpu_jobs["end"].fillna(self.horizon))
+        waiting = self.jobs[self.jobs["role"] == "counted"]
+        return explain(waiting, held, self.capacity, others)
 
 
-def make_period(
-    everyone: pd.DataFrame,
-    capacity: Capacity,
-    since: float,
-    until: float,
-    partition: str | None,
-    horizon: float,
-) -> Period:
-    """Return the jobs of a window, by their roles.
-
-    Parameters
-    ----------
-    everyone
-        All jobs of the history.
-    horizon
-        When jobs ended that have no end.
+def make_period(history: History, since: float, until: float, partition: str | None) -> Period:
+    """Return the jobs of a window of a history, by their roles.
 
     Raises
     ------
@@ -280,6 +271,7 @@ def make_period(
         raise OptionError(
             f"the window ends at {until:.15g}, not after {since:.15g}; give a later end"
         )
+    everyone, capacity, horizon = history.jobs, history.capacity, history.horizon
     jobs = everyone
     notes: list[str] = []
     if partition is not None:
@@ -310,8 +302,11 @@ def make_period(
         raise OptionError("no job of this window and partition started and ended in it; widen it")
     for name, sentence in SENTENCES.items():
         if counts.get(name, 0):
-            notes.append(f"{record.counted(int(counts[name]), 'job')} {sentence}")
-    return Period(chosen, since, until, partition, capacity, tuple(notes), everyone, horizon)
+            notes.append(f"{counted(int(counts[name]), 'job')} {sentence}")
+    others = history.others
+    return Period(
+        chosen, since, until, partition, capacity, tuple(notes), everyone, others, horizon
+    )
 
 
 def _note_others(everyone: pd.DataFrame, jobs: pd.DataFrame, capacity: Capacity) -> Iterator[str]:
@@ -321,6 +316,6 @@ def _note_others(everyone: pd.DataFrame, jobs: pd.DataFrame, capacity: Capacity)
     shared = int(sum(any(node in names for node, _ in held) for held in others["nodes"]))
     if shared:
         yield (
-            f"{record.counted(shared, 'job')} of other partitions ran on these nodes: policies do "
+            f"{counted(shared, 'job')} of other partitions ran on these nodes: policies do "
             "not see them, so that they have more room than there was; choose all partitions"
         )

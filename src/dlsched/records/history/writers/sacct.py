@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dlsched.errors import OptionError
-from dlsched.records.history.hostlist import fold_hosts
 from dlsched.records.history.writers.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.schema.files import write_bytes
 from dlsched.simulation.log import Ending
@@ -38,6 +37,7 @@ COLUMNS = (
     "JobName",
 )
 """The columns, by ``sacct``'s names; the job's name is last, as Slurm does not escape the ``|``."""
+_TAIL = re.compile(r"(.*?)(\d{1,15})", re.ASCII)
 STATES = {
     Ending.COMPLETED: "COMPLETED",
     Ending.PREEMPTED: "PREEMPTED",
@@ -185,3 +185,35 @@ def _duration(seconds: int) -> str:
 def _cell(text: str) -> str:
     """Return a text that does not end its cell or its row."""
     return re.sub(r"[|\s]", "_", text)
+
+
+def fold_hosts(names: Iterable[str]) -> str:
+    """Return the list of hosts that stands for these names, in this order.
+
+    Only neighbours that count up by one are folded, so that `expand_hosts` gives the same names.
+    """
+    groups: list[tuple[str, list[str]]] = []
+    for name in names:
+        match = _TAIL.fullmatch(name)
+        prefix, digits = match.groups() if match else (name, "")
+        if digits and groups and groups[-1][0] == prefix and groups[-1][1]:
+            groups[-1][1].append(digits)
+        else:
+            groups.append((prefix, [digits] if digits else []))
+    return ",".join(_fold(prefix, digits) for prefix, digits in groups)
+
+
+def _fold(prefix: str, digits: list[str]) -> str:
+    if not digits:
+        return prefix
+    if len(digits) == 1:
+        return prefix + digits[0]
+    ranges: list[list[str]] = []
+    for number in digits:
+        follows = ranges and str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])) == number
+        if follows:
+            ranges[-1].append(number)
+        else:
+            ranges.append([number])
+    spelled = [r[0] if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in ranges]
+    return f"{prefix}[{','.join(spelled)}]"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from dlsched.errors import InstanceError
-from dlsched.records.traces import lines
+from dlsched.records.readers import files
 from dlsched.schema.files import JsonObject
 from dlsched.schema.flaws import brief
 
@@ -98,8 +98,8 @@ class _Source:
                 raise InstanceError(self.where, self.place, problem, "correct it") from None
             else:
                 self._count += 1
-                if self._count > lines.MOST_ROWS:
-                    raise lines.too_many(self.where, lines.MOST_ROWS, "jobs")
+                if self._count > files.MOST_ROWS:
+                    raise files.too_many(self.where, files.MOST_ROWS, "jobs")
                 data: JsonObject = value
                 return data
 

@@ -11,8 +11,8 @@ A range keeps the width of its first number. Not by python-hostlist, whose licen
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
@@ -24,7 +24,6 @@ LARGEST: Final = 100_000
 _NAME = re.compile(r"(?:[^\[\],\s]|\[[\d,\-]+\])+", re.ASCII)
 _PART = re.compile(r"\[([\d,\-]+)\]|([^\[\]]+)", re.ASCII)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
-_TAIL = re.compile(r"(.*?)(\d{1,15})", re.ASCII)
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
@@ -84,33 +83,26 @@ def _refused(text: str) -> OptionError:
     return OptionError(f"{brief(text)!r} is no list of hosts; write it as a[01-02,05],b7")
 
 
-def fold_hosts(names: Iterable[str]) -> str:
-    """Return the list of hosts that stands for these names, in this order.
+NO_NODES: Final = frozenset({"", "none assigned", "none", "(null)", "unknown", "n/a", "nan"})
+"""What stands for the nodes of a job without nodes, in lower case."""
+Nodes = tuple[tuple[str, ...], tuple[int, ...]]
+"""Names, and how much was held on each; no amounts if these are not recorded."""
 
-    Only neighbours that count up by one are folded, so that `expand_hosts` gives the same names.
+
+def parse_nodes(text: str) -> Nodes:
+    """Return the nodes of a cell: a list of hosts, also with blanks or ``+``, or ``[["n1", 4]]``.
+
+    Raises
+    ------
+    OptionError
+        If it is none of these.
     """
-    groups: list[tuple[str, list[str]]] = []
-    for name in names:
-        match = _TAIL.fullmatch(name)
-        prefix, digits = match.groups() if match else (name, "")
-        if digits and groups and groups[-1][0] == prefix and groups[-1][1]:
-            groups[-1][1].append(digits)
-        else:
-            groups.append((prefix, [digits] if digits else []))
-    return ",".join(_fold(prefix, digits) for prefix, digits in groups)
-
-
-def _fold(prefix: str, digits: list[str]) -> str:
-    if not digits:
-        return prefix
-    if len(digits) == 1:
-        return prefix + digits[0]
-    ranges: list[list[str]] = []
-    for number in digits:
-        follows = ranges and str(int(ranges[-1][-1]) + 1).zfill(len(ranges[-1][0])) == number
-        if follows:
-            ranges[-1].append(number)
-        else:
-            ranges.append([number])
-    spelled = [r[0] if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in ranges]
-    return f"{prefix}[{','.join(spelled)}]"
+    if text.lower() in NO_NODES:
+        return (), ()
+    if text.startswith("["):
+        try:
+            pairs = [(str(name), int(amount)) for name, amount in json.loads(text)]
+        except (ValueError, TypeError, RecursionError):
+            raise _refused(text) from None
+        return tuple(name for name, _ in pairs), tuple(amount for _, amount in pairs)
+    return expand_hosts(text.replace("+", ",").replace(" ", ",")), ()
