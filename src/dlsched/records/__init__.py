@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from dlsched.records.history.history import History as History
     from dlsched.records.history.period import Period as Period
     from dlsched.records.history.reader import read_history as read_history
-    from dlsched.records.history.writers.sacct import sacct_text as sacct_text
-    from dlsched.records.history.writers.sacct import write_sacct as write_sacct
-    from dlsched.records.history.writers.swf import swf_text as swf_text
-    from dlsched.records.history.writers.swf import write_swf as write_swf
+    from dlsched.records.history.writer import swf_text as swf_text
+    from dlsched.records.history.writer import write_swf as write_swf
     from dlsched.records.readers.columns import MAPPINGS as MAPPINGS
     from dlsched.records.readers.format import TraceFormat as TraceFormat
     from dlsched.records.readers.formats import FORMATS as FORMATS
@@ -41,8 +39,7 @@ _NAMES = {
     "history.history": "History",
     "history.period": "Period",
     "history.reader": "read_history",
-    "history.writers.sacct": "sacct_text write_sacct",
-    "history.writers.swf": "swf_text write_swf",
+    "history.writer": "swf_text write_swf",
     "readers.columns": "MAPPINGS",
     "readers.values": "parse_duration",
     "readers.formats": "FORMATS",

@@ -78,13 +78,7 @@ class Assembly:
         self.fields["start"] = source.fields.get("start", self.fields["start"])
 
     def run(self) -> Assembled:
-        """Return the jobs and what was left out.
-
-        Raises
-        ------
-        InstanceError
-            If the file as a whole cannot be used.
-        """
+        """Return the jobs and what was left out."""
         rows, source = self.rows, self.source
         if self.layout.record and not self.layout.slurm:
             self._settle_states()

@@ -86,13 +86,7 @@ class Capacity:
 
 
 def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Return the nodes of a file or data frame, one row each.
-
-    Raises
-    ------
-    InstanceError
-        Naming row, column and remedy.
-    """
+    """Return the nodes of a file or data frame, one row each."""
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):

@@ -94,13 +94,7 @@ def refuse_repeated(raw: Rows) -> Iterator[str]:
 
 
 def require_whole(raw: Rows, where: str, names: dict[str, str]) -> None:
-    """Refuse a file whose start times were cut to the window of the export (``sacct -T``).
-
-    Raises
-    ------
-    InstanceError
-        If many jobs, submitted at different times, start in the first second of the record.
-    """
+    """Refuse a file whose start times were cut to the window of the export (``sacct -T``)."""
     usable = raw.usable
     start, submit = raw.columns["start"][usable], raw.columns["submit"][usable]
     started = ~np.isnan(start)
@@ -120,13 +114,7 @@ def require_whole(raw: Rows, where: str, names: dict[str, str]) -> None:
 
 
 def require_some(raw: Rows, where: str) -> None:
-    """Raise the fault of the first row if most rows have one.
-
-    Raises
-    ------
-    InstanceError
-        Naming row and column.
-    """
+    """Raise the fault of the first row if most rows have one."""
     jobs = int((raw.fault | raw.usable).sum())
     if not raw.fault.sum() > _MOST_FAULTS * jobs:
         return

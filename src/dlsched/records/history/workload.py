@@ -50,11 +50,6 @@ def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, know
         The simulated jobs, with their ``role``.
     everyone
         All jobs of the history, of which users' means are taken.
-
-    Raises
-    ------
-    UnknownName
-        If `knows` is none of the three.
     """
     origin = clock.origin
     carried = (jobs["role"] == "carried").to_numpy()
@@ -106,13 +101,7 @@ def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, know
 def known_durations(
     jobs: pd.DataFrame, everyone: pd.DataFrame, truth: Floats, knows: str
 ) -> Floats:
-    """Return what policies take for the durations of jobs, from their starts on.
-
-    Raises
-    ------
-    UnknownName
-        If `knows` is none of the three.
-    """
+    """Return what policies take for the durations of jobs, from their starts on."""
     if knows not in get_args(Knows):
         raise UnknownName("knowledge of durations", str(knows), get_args(Knows))
     if knows == "truth":

@@ -61,13 +61,7 @@ class Gpus(NamedTuple):
 
 
 def parse_amount(text: str) -> Number:
-    """Return a number that may end in K, M, G, T or P, each 1,024 times the one before, or in m.
-
-    Raises
-    ------
-    OptionError
-        If it is none.
-    """
+    """Return a number that may end in K, M, G, T or P, each 1,024 times the one before, or in m."""
     match = _AMOUNT.fullmatch(text)
     if match is None:
         raise OptionError(f"{brief(text)!r} is no amount; write it as 12, 4K or 62.50G")
@@ -75,13 +69,7 @@ def parse_amount(text: str) -> Number:
 
 
 def parse_tres(text: str) -> dict[str, Number]:
-    """Return the amounts by name.
-
-    Raises
-    ------
-    OptionError
-        If it is no list of resources.
-    """
+    """Return the amounts by name."""
     amounts: dict[str, Number] = {}
     for entry in text.split(",") if text else ():
         name, equals, amount = entry.partition("=")
@@ -117,13 +105,7 @@ def _gpus(kinds: Mapping[str, int], total: int) -> Gpus:
 
 
 def parse_gres(text: str) -> Gpus:
-    """Return the GPUs of AllocGRES or ReqGRES: ``gpu:a100:2``, ``gpu:2``, ``gres:gpu:2``, ``gpu``.
-
-    Raises
-    ------
-    OptionError
-        If a number is none.
-    """
+    """Return the GPUs of AllocGRES or ReqGRES: ``gpu:a100:2``, ``gres:gpu:2``, ``gpu``."""
     kinds: dict[str, int] = {}
     for entry in text.split(","):
         plain = re.sub(r"\(.*?\)", "", entry.strip()).removeprefix("gres:").replace("=", ":")
@@ -138,13 +120,7 @@ def parse_gres(text: str) -> Gpus:
 
 
 def parse_gpus(text: str) -> Gpus | None:
-    """Return the GPUs of a cell: ``2``, ``2.0``, ``0.5``, ``gpu:volta:2``; None if it is empty.
-
-    Raises
-    ------
-    OptionError
-        If it is none of these.
-    """
+    """Return the GPUs of a cell: ``2``, ``2.0``, ``0.5``, ``gpu:volta:2``; None if it is empty."""
     if text.lower() in ("", "none", "nan", "null", "n/a", "<na>"):
         return None
     if re.match(r"(gres[:/])?gpu\b", text):

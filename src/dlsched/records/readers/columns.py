@@ -31,6 +31,13 @@ INSTEAD: Final = (("end", "duration"), ("duration", "end"), ("start", "wait"), (
 Entry: TypeAlias = str | tuple[str, str]
 ColumnsLike: TypeAlias = Mapping[str, Entry | Sequence[Entry]]
 
+
+def _tiresias(unit: str) -> dict[str, Any]:
+    times = {name: (name, unit) for name in ("duration", "interval")}
+    named = {"id": "job_id", "gpus": "num_gpu", "iterations": "iterations", "model": "model_name"}
+    return {**named, "submit": ("submit_time", unit), **times}
+
+
 MAPPINGS: Final[dict[str, dict[str, Any]]] = {
     "muri": {
         "id": "job_id",
@@ -45,25 +52,8 @@ MAPPINGS: Final[dict[str, dict[str, Any]]] = {
         "stages": [(f"resource_time_{i}", "ms") for i in range(3)],
         "priority": "priority",
     },
-    "tiresias": {
-        "id": "job_id",
-        "gpus": "num_gpu",
-        "submit": ("submit_time", "s"),
-        "iterations": "iterations",
-        "model": "model_name",
-        "duration": ("duration", "s"),
-        "interval": ("interval", "s"),
-    },
-    "chronus": {
-        "id": "job_id",
-        "gpus": "num_gpu",
-        "submit": ("submit_time", "min"),
-        "iterations": "iterations",
-        "model": "model_name",
-        "duration": ("duration", "min"),
-        "interval": ("interval", "min"),
-        "user": "user",
-    },
+    "tiresias": _tiresias("s"),
+    "chronus": {**_tiresias("min"), "user": "user"},
     "pollux": {
         "id": "name",
         "gpus": "num_replicas",
@@ -94,11 +84,6 @@ def make_columns(columns: ColumnsLike) -> tuple[Column, ...]:
         ``{field: column}``, a field being one of `FIELDS`. A column is a name, or ``(name, unit)``
         for a time, with one of the units ms, s, min, h, date. A moment without a unit is in
         seconds, or a date; a duration is in seconds, or as 1-12:00:00.
-
-    Raises
-    ------
-    OptionError
-        If a field is unknown, or a unit is unknown or given for a field that is no time.
     """
     if not isinstance(columns, Mapping):
         raise OptionError(
@@ -111,7 +96,9 @@ def make_columns(columns: ColumnsLike) -> tuple[Column, ...]:
         if field == "stages" and not isinstance(entries, list):
             raise OptionError("columns['stages'] must be a list of columns, one per resource")
         for entry in entries if field == "stages" else [entries]:
-            name, unit = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+            name, unit = (
+                entry if isinstance(entry, tuple | list) and len(entry) == 2 else (entry, None)
+            )
             if not isinstance(name, str) or not name:
                 raise OptionError(
                     f"columns[{field!r}] is {spelled(entry)}; write 'column' or ('column', 'ms')"
@@ -132,13 +119,7 @@ def _unit(field: str, unit: object) -> str | None:
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return which column holds which field, of ``FIELD=NAME`` or ``FIELD=NAME:UNIT``.
-
-    Raises
-    ------
-    OptionError
-        If one names no column.
-    """
+    """Return which column holds which field, of ``FIELD=NAME`` or ``FIELD=NAME:UNIT``."""
     columns: dict[str, Any] = {}
     for pair in pairs:
         field, equals, name = pair.partition("=")
@@ -156,13 +137,7 @@ def parse_columns(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of a file without a header, in order.
-
-    Raises
-    ------
-    OptionError
-        If they are not a text with commas, or a list of texts.
-    """
+    """Return the names of the columns of a file without a header, in order."""
     listed = names.split(",") if isinstance(names, str) else names
     if isinstance(listed, Mapping) or not all(isinstance(name, str) for name in listed):
         raise OptionError(f"names={spelled(names)} must be names in order, as ['jobid', 'submit']")
@@ -187,11 +162,6 @@ def resolve(
         Fields of which each has to have a column; or alternatives, the first of which errors name.
     own
         Whether columns that are called like a field are read.
-
-    Raises
-    ------
-    InstanceError
-        If a column is not there, or twice, or a field that is needed has none.
     """
     for column in named:
         require_column(column.name, header, where, remedy)
@@ -218,13 +188,7 @@ def resolve(
 
 
 def require_column(name: str, header: Sequence[str], where: str, remedy: str) -> None:
-    """Raise unless a column is there once.
-
-    Raises
-    ------
-    InstanceError
-        Naming the columns that there are.
-    """
+    """Raise unless a column is there once."""
     count = list(header).count(name)
     path = f"row 1, {name:.40}"
     if count > 1:

@@ -37,11 +37,6 @@ def open_text(path: Path, where: str, members: tuple[str, ...] = ()) -> Iterator
         The file's name in errors.
     members
         How the names of the files begin that a tar archive may be opened for.
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read, here or at any later moment inside the ``with`` block.
     """
     try:
         with path.open("rb") as raw:

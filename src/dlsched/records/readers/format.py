@@ -110,6 +110,8 @@ class TraceFormat:
         Whether a row that is no complete job is an error; otherwise such rows are counted.
     slurm
         Whether states are those of Slurm: a job that runs has the moment of the export as its end.
+    has_durations
+        Whether it records durations.
     record
         Whether it is what a scheduler recorded, which `dlsched.read_history` reads as it is.
     """
@@ -125,6 +127,7 @@ class TraceFormat:
     time: str | None = None
     strict: bool = False
     slurm: bool = False
+    has_durations: bool = True
     record: bool = False
 
 

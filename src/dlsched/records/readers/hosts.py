@@ -27,13 +27,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
-    """Return the names that a list of hosts stands for, in its order.
-
-    Raises
-    ------
-    OptionError
-        If it is no list of hosts, or stands for more than 100,000.
-    """
+    """Return the names that a list of hosts stands for, in its order."""
     names: list[str] = []
     at = 0
     while at < len(text):
@@ -90,13 +84,7 @@ Nodes = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 def parse_nodes(text: str) -> Nodes:
-    """Return the nodes of a cell: a list of hosts, also with blanks or ``+``, or ``[["n1", 4]]``.
-
-    Raises
-    ------
-    OptionError
-        If it is none of these.
-    """
+    """Return the nodes of a cell: hosts with commas, blanks or ``+``, or ``[["n1", 4]]``."""
     if text.lower() in NO_NODES:
         return (), ()
     if text.startswith("["):

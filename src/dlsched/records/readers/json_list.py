@@ -27,11 +27,6 @@ def objects(text: TextIO, where: str, remedy: str) -> Iterator[JsonObject]:
     ----------
     remedy
         What to read instead if it holds anything but objects.
-
-    Raises
-    ------
-    InstanceError
-        Naming the number of the object.
     """
     source = _Source(text, where)
     is_list = source.skip("[")

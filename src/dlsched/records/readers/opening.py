@@ -64,13 +64,6 @@ def open_source(
         Whether a record is wanted, with starts; otherwise a trace, with durations.
     limit
         How many jobs are wanted; None for all.
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read, or its format is not known.
-    OptionError, UnknownName
-        If an option cannot be used.
     """
     if resource not in RESOURCES:
         raise UnknownName("resource", str(resource), RESOURCES)
@@ -104,6 +97,7 @@ def open_source(
     if limit is not None:
         source.first = min(CHUNK - 1, max(FEW, 2 * limit))
     known = FORMATS[layout]
+    source.needs_durations = known.has_durations
     if known.time is not None and format == "auto" and not {c.field for c in named} & {"submit"}:
         source.notes.append(
             f"the header is that of {known.title}: its times are taken as {known.time}; state "

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.errors import InstanceError
 from dlsched.records.readers.columns import require_column
 from dlsched.records.readers.files import lines
-from dlsched.records.readers.values import Ints, Known
+from dlsched.records.readers.values import Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,11 +66,9 @@ class Table:
 
     def _first(self) -> list[str]:
         names = [cell.strip() for cell in next(self._guarded(), [])]
-        if not any(names):
-            raise InstanceError(
-                self.where, "row 1", "has no column names", "begin with a header row"
-            )
-        return names
+        if any(names):
+            return names
+        raise InstanceError(self.where, "row 1", "has no column names", "begin with a header row")
 
     def _guarded(self) -> Iterator[list[str]]:
         try:
@@ -132,11 +129,3 @@ def _chunk(rows: Iterator[tuple[int, list[str]]], size: int) -> list[tuple[int, 
         if len(chunk) == size or cells > MOST_CELLS:
             break
     return chunk
-
-
-def made(texts: pd.Series[str], known: Known, kind: type = object) -> NDArray[Any]:
-    """Return what is made of each text, as a vector."""
-    values = known.of(texts)
-    vector: NDArray[Any] = np.empty(len(values), kind)
-    vector[:] = values
-    return vector

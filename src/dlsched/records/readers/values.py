@@ -83,6 +83,13 @@ class Known:
         made = [self._made[value] for value in values]
         return [made[code] for code in codes.tolist()]
 
+    def column(self, texts: pd.Series[str]) -> Texts:
+        """Return the same as a vector."""
+        found = self.of(texts)
+        vector: Texts = np.empty(len(found), object)
+        vector[:] = found
+        return vector
+
 
 def factorize(texts: pd.Series[str]) -> tuple[Ints, list[str]]:
     """Return the number of each text's value, and the values without blanks around them."""
@@ -204,7 +211,8 @@ def parse_moments(texts: pd.Series[str], zone: ZoneInfo, unit: str | None = None
     seconds[places] = scaled
     bad[places] = negative | (is_number if unit == "date" else False)
     for i in places[no_number]:
-        seconds[i], local[i], bad[i] = _date(values[i])
+        seconds[i], local[i] = date_of(values[i])
+    bad[places[no_number]] = np.isnan(seconds[places[no_number]])
     seconds[bad] = np.nan
     times = int(rounded[is_number].sum())
     later = None
@@ -225,15 +233,15 @@ def epoch(moments: pd.Series[pd.Timestamp]) -> Floats:
     return seconds
 
 
-def _date(text: str) -> tuple[float, bool, bool]:
-    """Return the seconds since 1970 of a date, whether they are local, and whether it is none."""
+def date_of(text: str) -> tuple[float, bool]:
+    """Return the seconds since 1970 of a date, and whether it is of a local clock; NaN if none."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return np.nan, False, True
+        return np.nan, False
     if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC).timestamp(), True, False
-    return moment.timestamp(), False, False
+        return moment.replace(tzinfo=UTC).timestamp(), True
+    return moment.timestamp(), False
 
 
 def to_utc(local: Floats, zone: ZoneInfo) -> tuple[Floats, Floats, Flags]:
@@ -315,11 +323,6 @@ def parse_duration(text: str) -> float:
         Numbers with units, the largest unit first and each at most once: weeks ``w``, days ``d``,
         hours ``h``, minutes ``m``, seconds ``s``; or ``[D-]HH:MM:SS``. A number without a unit is
         in seconds.
-
-    Raises
-    ------
-    OptionError
-        If it is not a duration.
     """
     seconds = duration_of(text)
     if seconds is None:
@@ -342,13 +345,7 @@ def format_duration(seconds: Number) -> str:
 
 
 def find_zone(name: str | None) -> ZoneInfo:
-    """Return a time zone; UTC for None.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of this name.
-    """
+    """Return a time zone; UTC for None."""
     try:
         return ZoneInfo(name or "UTC")
     except (KeyError, ValueError, OSError):
@@ -356,13 +353,7 @@ def find_zone(name: str | None) -> ZoneInfo:
 
 
 def parse_moment(value: str | float | datetime, zone: ZoneInfo, option: str) -> float:
-    """Return a moment that a user gives, in seconds since 1970.
-
-    Raises
-    ------
-    OptionError
-        If it is none, or the clock showed it twice or never.
-    """
+    """Return a moment that a user gives, in seconds since 1970."""
     import pandas as pd
 
     if isinstance(value, datetime):

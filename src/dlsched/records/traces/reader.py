@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dlsched.errors import InstanceError, OptionError
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.opening import Opened, open_source
-from dlsched.records.traces.selection import Choice, Selection, make_choice
+from dlsched.records.traces.selection import Choice, Selection
 from dlsched.records.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def read_trace(
     if isinstance(format, Mapping):
         columns, format = format, "csv"
         given["columns"] = columns
-    choice = make_choice(
-        states, clusters, min_gpus, fractional, missing, plausibility, seconds, limit
+    choice = Choice(
+        states, clusters, min_gpus, fractional, missing, plausibility, seconds or {}, limit
     )
     options: dict[str, Any] = {"delimiter": delimiter, "timezone": timezone, "limit": limit}
     opened = open_source(source, str(format), columns, names, **options)
@@ -184,7 +184,7 @@ def frame_jobs(
         raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
     opened = open_source(frame, "csv", columns, None)
     opened.source.where = where
-    jobs, notes = select(opened, make_choice(plausibility=plausibility))
+    jobs, notes = select(opened, Choice(plausibility=plausibility))
     return tuple(jobs), tuple(notes)
 
 

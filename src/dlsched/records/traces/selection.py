@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NoReturn
@@ -33,7 +33,15 @@ BACKWARDS_SHARE: Final = 0.01
 UNKNOWN_SHARE: Final = 0.5
 """Largest share of jobs whose state may be none that the format documents."""
 _BACKWARDS: Final = "ending before they start"
-_UNREADABLE: Final = "that cannot be read"
+LACKING: Final = {
+    "without an id": "id",
+    "without a number of GPUs": "gpus",
+    "without a submission": "submit",
+    "without a start": "start",
+    "without an end": "end",
+    "without a duration": "duration",
+}
+"""Why a row is no complete job, and the field that it lacks."""
 
 
 @dataclass(slots=True)
@@ -42,20 +50,10 @@ class Choice:
 
     Attributes
     ----------
-    states, clusters
-        Those that are taken; None for all.
-    min_gpus
-        Fewest GPUs of a job that is taken.
-    fractional
-        One of `FRACTIONS`.
-    missing
-        One of `MISSING`.
-    plausibility
-        Whether implausible values are refused.
+    states, clusters, min_gpus, fractional, missing, plausibility, limit
+        As in `dlsched.records.read_trace`.
     seconds
         By model, seconds of an iteration, or of a job of which no iterations are recorded.
-    limit
-        Most jobs that are taken, from the first of the file on; None for all.
     """
 
     states: Collection[str] | None = None
@@ -69,6 +67,18 @@ class Choice:
     met_states: Counter[str | None] = field(default_factory=Counter)
     met_clusters: Counter[str | None] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        """Refuse options with values that they cannot take."""
+        self.states = names_of("states", self.states)
+        self.clusters = names_of("clusters", self.clusters)
+        if self.fractional not in FRACTIONS:
+            raise UnknownName("rule for fractional GPUs", self.fractional, FRACTIONS)
+        if self.missing not in MISSING:
+            raise UnknownName("rule for what is missing", self.missing, MISSING)
+        for name, number, least in (("min_gpus", self.min_gpus, 0), ("limit", self.limit, 1)):
+            if number is not None and number < least:
+                raise OptionError(f"{name}={number} must be at least {least}")
+
     def takes(self, states: Texts, clusters: Texts) -> Flags:
         """Return which jobs of some states and clusters are taken."""
         self.met_states.update(states.tolist())
@@ -79,19 +89,8 @@ class Choice:
                 taken &= np.array([value in wanted for value in values], np.bool_)
         return taken
 
-    def validate(self, states: Iterable[str]) -> None:
-        """Raise if a state or a cluster was asked for that no job had.
-
-        Parameters
-        ----------
-        states
-            The states that the format knows: one of them may have no job.
-
-        Raises
-        ------
-        UnknownName
-            Naming those that there are.
-        """
+    def validate(self, states: Sequence[str]) -> None:
+        """Raise if a state or a cluster was asked for that no job had, nor the format knows."""
         known = {*states, *filter(None, self.met_states)}
         for name in self.states or ():
             if name not in known:
@@ -102,50 +101,8 @@ class Choice:
                 raise UnknownName("cluster", name, there)
 
 
-def make_choice(
-    states: str | Sequence[str] | None = None,
-    clusters: str | Sequence[str] | None = None,
-    min_gpus: int = 0,
-    fractional: str = "up",
-    missing: str = "error",
-    plausibility: bool = True,
-    seconds: Mapping[str, float] | None = None,
-    limit: int | None = None,
-) -> Choice:
-    """Return the choice of some options of `read_trace`.
-
-    Raises
-    ------
-    OptionError, UnknownName
-        If an option has a value that it cannot take.
-    """
-    if fractional not in FRACTIONS:
-        raise UnknownName("rule for fractional GPUs", fractional, FRACTIONS)
-    if missing not in MISSING:
-        raise UnknownName("rule for what is missing", missing, MISSING)
-    for name, number, least in (("min_gpus", min_gpus, 0), ("limit", limit, 1)):
-        if number is not None and number < least:
-            raise OptionError(f"{name}={number} must be at least {least}")
-    return Choice(
-        names_of("states", states),
-        names_of("clusters", clusters),
-        min_gpus,
-        fractional,
-        missing,
-        plausibility,
-        seconds or {},
-        limit,
-    )
-
-
-def names_of(option: str, given: str | Sequence[str] | None) -> frozenset[str] | None:
-    """Return one name or several as a set; None for all.
-
-    Raises
-    ------
-    OptionError
-        If they are no names.
-    """
+def names_of(option: str, given: str | Collection[str] | None) -> frozenset[str] | None:
+    """Return one name or several as a set; None for all."""
     if given is None:
         return None
     names = frozenset([given] if isinstance(given, str) else given)
@@ -172,10 +129,9 @@ class Selection:
         self.omitted: Counter[str] = Counter()
         self.taken = self.not_chosen = self.fractional = self.repeated = self.renamed = 0
         self.rounded = 0
-        self._backwards: int | None = None
         self.jobs: list[TraceJob] = []
-        self._rows: dict[str, int] = {}
-        self._places: dict[str, int] = {}
+        self._backwards: str | None = None
+        self._places: dict[str, tuple[int, str]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -185,38 +141,31 @@ class Selection:
     @property
     def names(self) -> dict[str, str]:
         """What the file calls the fields, for errors."""
-        fields = self.source.fields
-        names = {name: fields.get(name, name) for name in TraceJob.model_fields}
-        if "duration" not in fields:
-            names["duration"] = fields.get("end", "duration")
+        names = {name: name for name in TraceJob.model_fields} | self.source.fields
+        if "duration" not in self.source.fields:
+            names["duration"] = names.get("end", "duration")
         return names
 
     def add(self, rows: Rows) -> None:
-        """Take the jobs of some rows that are chosen and complete.
-
-        Raises
-        ------
-        InstanceError
-            Naming the row, the column, the flaw and the remedy.
-        """
+        """Take the jobs of some rows that are chosen and complete."""
         self._settle_faults(rows)
         kept = rows.usable & self.choice.takes(rows.get("state"), rows.get("cluster"))
         self.not_chosen += int((rows.usable & ~kept).sum())
-        for _ in settle_starts(rows, self.layout.slurm) if self.layout.record else ():
-            pass
+        if self.layout.record:
+            self.source.notes += settle_starts(rows, self.layout.slurm)
+        self.rounded += rows.rounded
         duration = self._durations(rows)
         gpus, shares = self._gpus(rows)
         reasons = self._reasons(rows, duration)
         if self.layout.strict:
-            self._require(rows, duration, kept, reasons)
-        self.rounded += rows.rounded
-        last = self.choice.limit
+            self._require(rows, duration, np.where(kept, reasons, None))
         for place in np.flatnonzero(kept).tolist():
             self.taken += 1
             reason = reasons[place]
-            self.fractional += bool(reason is None and shares[place])
-            if reason is None and shares[place] and self.choice.fractional == "drop":
-                reason = "asking for a fraction of a GPU"
+            if reason is None and shares[place]:
+                self.fractional += 1
+                if self.choice.fractional == "drop":
+                    reason = "asking for a fraction of a GPU"
             if reason is None and gpus[place] < self.choice.min_gpus:
                 least = self.choice.min_gpus
                 reason = "without GPUs" if least == 1 else f"with fewer than {least} GPUs"
@@ -225,9 +174,8 @@ class Selection:
             else:
                 self.omitted[reason] += 1
                 if reason == _BACKWARDS and self._backwards is None:
-                    self._backwards = place
-                    self._backwards_row = self.row(rows, place)
-            if last is not None and len(self.jobs) >= last:
+                    self._backwards = self.row(rows, place)
+            if self.is_full:
                 return
 
     def row(self, rows: Rows, place: int) -> str:
@@ -237,43 +185,41 @@ class Selection:
             return f"row {brief(str(self.source.frame.index[number - 1]))}"
         return f"{self.layout.unit} {number}"
 
+    def _raise(self, rows: Rows, place: int, column: str, problem: str, remedy: str) -> NoReturn:
+        path = ", ".join(filter(None, (self.row(rows, place), column)))
+        raise InstanceError(self.source.where, path, problem, remedy)
+
     def _settle_faults(self, rows: Rows) -> None:
         """Raise the first fault; of a scheduler's record, count the faults."""
-        places = np.flatnonzero(rows.fault)
-        if not len(places):
-            return
-        if self.layout.record and not self.layout.strict:
-            self.omitted[_UNREADABLE] += len(places)
+        places = np.flatnonzero(rows.fault).tolist()
+        if places and self.layout.record and not self.layout.strict:
+            self.omitted["that cannot be read"] += len(places)
             self.taken += len(places)
-            return
-        place = int(places[0])
-        path = ", ".join(filter(None, (self.row(rows, place), rows.column[place])))
-        remedy = rows.remedies.get(place, "correct it, or leave the row out")
-        raise InstanceError(self.source.where, path, str(rows.reason[place]), remedy)
+        elif places:
+            place = places[0]
+            remedy = rows.remedies.get(place, "correct it, or leave the row out")
+            self._raise(rows, place, rows.column[place], rows.reason[place], remedy)
 
     def _durations(self, rows: Rows) -> Floats:
         """Return for how long each job ran: as recorded, or from its start to its end."""
-        columns = rows.columns
-        span, _ = to_micro(columns["end"] - columns["start"])
+        span, _ = to_micro(rows.columns["end"] - rows.columns["start"])
         if self.layout.slurm:
             return span
         duration = np.where(np.isnan(rows.get("elapsed")), span, rows.get("elapsed"))
         seconds = self.choice.seconds
-        if seconds:
-            each = np.array([float(seconds.get(str(m), np.nan)) for m in rows.get("model")])
-            steps = rows.get("iterations")
-            known, _ = to_micro(each * np.where(np.isnan(steps), 1, steps))
-            duration = np.where(np.isnan(duration), known, duration)
-        return duration
+        if not seconds:
+            return duration
+        each = np.array([float(seconds.get(str(m), np.nan)) for m in rows.get("model")])
+        steps = rows.get("iterations")
+        known, _ = to_micro(each * np.where(np.isnan(steps), 1, steps))
+        return np.where(np.isnan(duration), known, duration)
 
     def _gpus(self, rows: Rows) -> tuple[Floats, Flags]:
         """Return the GPUs of each job by the rule for shares, and which jobs have shares."""
         gpus: Floats = rows.columns["gpus"]
         share: Floats = rows.get("share")
-        shares = share % 1 > 0
-        shares |= ~np.isnan(share) & np.array(
-            [name is not None for name in rows.get("slices")], bool
-        )
+        sliced = np.array([name is not None for name in rows.get("slices")], bool)
+        shares = (share % 1 > 0) | (~np.isnan(share) & sliced)
         if self.choice.fractional == "total":
             gpus = np.where(shares, np.ceil(np.round(share, 9)), gpus)
         return gpus, shares
@@ -294,38 +240,23 @@ class Selection:
         reasons[given] = stated[given]
         if self.layout.strict:
             reasons[np.isnan(columns["gpus"])] = "without a number of GPUs"
-            nameless = np.array([name is None for name in columns["id"]], bool)
-            reasons[nameless] = "without an id"
+            reasons[np.array([name is None for name in columns["id"]], bool)] = "without an id"
         return reasons
 
-    def _require(self, rows: Rows, duration: Floats, kept: Flags, reasons: Texts) -> None:
+    def _require(self, rows: Rows, duration: Floats, reasons: Texts) -> None:
         """Refuse the first row of a table that is no complete job, unless such rows are counted."""
-        columns, names = rows.columns, self.source.fields
-        if self.choice.missing == "error":
-            lacking = [("id", np.array([name is None for name in columns["id"]], bool))]
-            lacking += [(name, np.isnan(columns[name])) for name in ("gpus", "submit")]
-            ends = ("start", "end") if "duration" not in names else ("duration",)
-            for name in ends:
-                known = duration if name == "duration" else columns[name]
-                lacking.append((name, np.isnan(known) & np.isnan(duration)))
-            first = [(int(np.argmax(f & kept)), n) for n, f in lacking if (f & kept).any()]
-            if first and not (set(names) & {"duration", "end"}):
-                first = [entry for entry in first if entry[1] not in ("start", "end")]
-            if first:
-                place, name = min(first, key=lambda entry: entry[0])
-                self._raise(rows, place, names.get(name, name), *EMPTY)
-        back = kept & (duration < 0) & (reasons == _BACKWARDS)
-        if back.any():
-            place = int(np.argmax(back))
-            start, end = (names.get(name, name) for name in ("start", "end"))
-            problem = f"the job ends {-duration[place]:g} s before it starts"
-            self._raise(
-                rows, place, end, problem, f"see whether {start} and {end} are the right columns"
-            )
-
-    def _raise(self, rows: Rows, place: int, column: str, problem: str, remedy: str) -> NoReturn:
-        path = f"{self.row(rows, place)}, {column}"
-        raise InstanceError(self.source.where, path, problem, remedy)
+        names = self.names
+        for place in np.flatnonzero([reason is not None for reason in reasons]).tolist():
+            reason = reasons[place]
+            if reason == _BACKWARDS:
+                start, end = (names.get(name, name) for name in ("start", "end"))
+                problem = f"the job ends {-duration[place]:g} s before it starts"
+                remedy = f"see whether {start} and {end} are the right columns"
+                self._raise(rows, place, end, problem, remedy)
+            recorded = {"duration", "end"} & self.source.fields.keys() or reason not in LACKING
+            if self.choice.missing == "error" and recorded:
+                field = LACKING[reason]
+                self._raise(rows, place, self.source.fields.get(field, names["duration"]), *EMPTY)
 
     def _add(self, rows: Rows, place: int, gpus: int, length: float) -> None:
         columns = rows.columns
@@ -337,83 +268,69 @@ class Selection:
                 plausibility.refuse(finding, self.source.where, self.names, row)
         known = columns["id"][place]
         if self.layout.strict and known in self._places:
-            problem = f'the id "{known}" is already used in {self._seen[known]}'
-            remedy = "give every job its own id"
-            self._raise(rows, place, self.names["id"], problem, remedy)
+            problem = f'the id "{known}" is already used in {self._places[known][1]}'
+            self._raise(rows, place, self.names["id"], problem, "give every job its own id")
         name = self._new_name(known, (gpus, submit, duration))
         if name is None:
             self.repeated += 1
             return
         self.renamed += name != known
         data = {"id": name, "gpus": gpus, "submit": submit, "duration": duration}
-        for target, column, make in FIELDS:
-            if column in columns:
-                value = make(columns[column][place])
-                if value is not None:
-                    data[target] = value
+        for target, make in FIELDS.items():
+            if target in columns and (value := make(columns[target][place])) is not None:
+                data[target] = value
         data["nodes"] = _nodes(columns["nodes"][place], columns["amounts"][place], gpus)
         try:
             job = TraceJob.model_validate(data)
         except ValidationError as error:
             (key, *_), cause = flaw_of(error)
-            problem, remedy = ("cannot be used", "correct it, or leave it out")
-            if cause is not None:
-                problem, remedy = cause.problem, cause.remedy
-            self._raise(rows, place, self.names.get(str(key), str(key)), problem, remedy)
-        self._places[name] = len(self.jobs)
-        if self.layout.strict:
-            self._seen[name] = self.row(rows, place)
+            flaw = ("cannot be used", "correct it, or leave it out")
+            flaw = flaw if cause is None else (cause.problem, cause.remedy)
+            self._raise(rows, place, self.names.get(str(key), str(key)), *flaw)
+        self._places[name] = len(self.jobs), self.row(rows, place) if self.layout.strict else ""
         self.jobs.append(job)
-
-    @property
-    def _seen(self) -> dict[str, Any]:
-        return self._rows
 
     def _new_name(self, known: str, essence: tuple[Number, ...]) -> str | None:
         """Return an id that is not used yet; None if the very same job is there already."""
         name = known
         numbers = itertools.count(2)
         while name in self._places:
-            job = self.jobs[self._places[name]]
+            job = self.jobs[self._places[name][0]]
             if (job.gpus, job.submit, job.duration) == essence:
                 return None
             name = f"{known}#{next(numbers)}"
         return name
 
     def finish(self) -> list[TraceJob]:
-        """Return the jobs of all rows.
-
-        Raises
-        ------
-        InstanceError
-            If a column is wrong as a whole.
-        UnknownName
-            If a state or a cluster was chosen that there is none of.
-        """
+        """Return the jobs of all rows; raise if a column is wrong as a whole, or an option is."""
         self.choice.validate(self.layout.states)
         if self.choice.plausibility:
-            self._validate_shares()
+            where = self.source.where
+            plausibility.refuse(self._wrong_states(), where, {})
+            plausibility.refuse(self._wrong_times(), where, self.names, self._backwards)
             if self.jobs:
-                plausibility.refuse(plausibility.in_jobs(self.jobs), self.source.where, self.names)
+                plausibility.refuse(plausibility.in_jobs(self.jobs), where, self.names)
         return self.jobs
 
-    def _validate_shares(self) -> None:
-        """Raise if too many jobs end before they start, or have unknown states."""
+    def _wrong_times(self) -> plausibility.Finding | None:
+        """Return what is wrong if too many jobs end before they start."""
         backwards = self.omitted[_BACKWARDS]
-        if self._backwards is not None and backwards > BACKWARDS_SHARE * self.taken:
-            everything = counted(self.taken, "job")
-            problem = f"the job ends before it starts, one of {backwards:,} in {everything}"
-            finding = "duration", problem, "see whether the columns of the times are right"
-            plausibility.refuse(finding, self.source.where, self.names, self._backwards_row)
+        if backwards <= BACKWARDS_SHARE * self.taken:
+            return None
+        everything = counted(self.taken, "job")
+        problem = f"the job ends before it starts, one of {backwards:,} in {everything}"
+        return "duration", problem, "see whether the columns of the times are right"
+
+    def _wrong_states(self) -> plausibility.Finding | None:
+        """Return what is wrong if too many jobs have states that the format does not document."""
         strange = self._strange()
         met = self.choice.met_states.total()
+        if sum(strange.values()) <= UNKNOWN_SHARE * met:
+            return None
+        names = ", ".join(sorted(strange)[:4])
         odd = sum(strange.values())
-        if odd > UNKNOWN_SHARE * met:
-            names = ", ".join(sorted(strange)[:4])
-            problem = f"{odd:,} of {counted(met, 'job')} have unknown states, as {names:.60}"
-            known = ", ".join(self.layout.states)
-            finding = "state", problem, f"there are: {known}"
-            plausibility.refuse(finding, self.source.where, {})
+        problem = f"{odd:,} of {counted(met, 'job')} have unknown states, as {names:.60}"
+        return "state", problem, f"there are: {', '.join(self.layout.states)}"
 
     def notes(self) -> Iterator[str]:
         """Yield what was left out, renamed or rounded, with counts."""
@@ -444,9 +361,8 @@ class Selection:
     def _strange(self) -> dict[str, int]:
         """Return how many jobs have a state that the format does not document."""
         known = self.layout.states
-        if not known:
-            return {}
-        return {s: n for s, n in self.choice.met_states.items() if s and s not in known}
+        met = self.choice.met_states.items() if known else ()
+        return {state: number for state, number in met if state and state not in known}
 
 
 def rounded_note(number: int) -> str:
@@ -464,29 +380,16 @@ def _number(value: float) -> Number | None:
     return exact(value) if math.isfinite(value) else None
 
 
-def _text(value: str | None) -> str | None:
-    return value
-
-
-def _features(value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(value.split("&"))
-
-
-def _stages(values: tuple[float, ...]) -> tuple[Number, ...]:
-    return tuple(exact(value) for value in values)
-
-
-Make = Callable[[Any], Any]
-FIELDS: Final[tuple[tuple[str, str, Make], ...]] = (
-    *((name, name, _number) for name in ("eligible", "start", "limit", "interval")),
-    *((name, name, _number) for name in ("iteration_time", "iterations", "batch_size")),
-    *((name, name, _number) for name in ("priority", "cpus", "memory")),
-    *((name, name, _text) for name in ("user", "account", "partition", "gpu_type", "model")),
-    *((name, name, _text) for name in ("state", "qos")),
-    ("features", "features", _features),
-    ("stages", "stages", _stages),
-)
-"""The further fields of a job, the columns that hold them, and what is made of these."""
+FIELDS: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("eligible", "start", "limit", "interval", "iteration_time"), _number),
+    **dict.fromkeys(("iterations", "batch_size", "priority", "cpus", "memory"), _number),
+    **dict.fromkeys(
+        ("user", "account", "partition", "gpu_type", "model", "state", "qos"), lambda text: text
+    ),
+    "features": lambda text: None if text is None else tuple(text.split("&")),
+    "stages": lambda values: tuple(exact(value) for value in values),
+}
+"""The further fields of a job, and what makes them of the column of the same name."""
 
 
 def _nodes(names: Sequence[str], amounts: Sequence[int], gpus: int) -> tuple[tuple[str, int], ...]:

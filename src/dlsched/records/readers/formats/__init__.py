@@ -35,13 +35,7 @@ HEAD: Final = 2**16
 
 
 def detect(path: Path, where: str) -> str | None:
-    """Return the format of a file, by its beginning; None if it may be a table with other names.
-
-    Raises
-    ------
-    InstanceError
-        If several formats have its columns, or it is nothing that is read.
-    """
+    """Return the format of a file, by its beginning; None if it may be a table with other names."""
     with open_text(path, where, MEMBERS) as text:
         head = text.read(HEAD)
     line = first_line(head).strip()
@@ -93,13 +87,7 @@ def no_format(path: Path, where: str) -> InstanceError:
 
 
 def in_folder(path: Path, where: str, layout: str) -> Path:
-    """Return the one file of a folder that is a trace's.
-
-    Raises
-    ------
-    InstanceError
-        If there is none, or more than one.
-    """
+    """Return the one file of a folder that is a trace's."""
     wanted = FORMATS[layout].files if layout in FORMATS and FORMATS[layout].files else MEMBERS
     files = [p for p in path.iterdir() if p.is_file() and p.suffix != ".header"]
     candidates = sorted(p for p in files if p.name.startswith(wanted))

@@ -3,10 +3,10 @@
 A workload has pod sets (a count, and what one pod asks for) and conditions: QuotaReserved,
 Admitted, PodsReady, Evicted, Finished. Of each kind of condition only the last transition is there,
 so that after an eviction the first start is lost. What was admitted counts: of each pod set the
-count, the usage and the flavour of each resource, and where topology-aware scheduling chose nodes,
-these (``status.admission``). What was asked for counts while a workload is pending. A pod asks for
-what its containers ask for together, or for more while an init container runs. A list of pods is no
-history: finished pods are deleted, with their waits.
+count, the usage and the flavour of each resource (``status.admission``). A node is one that
+topology-aware scheduling chose; where it chose none, a flavour counts as a node. What was asked for
+counts while a workload is pending. A pod asks for what its containers ask for together, or for more
+while an init container runs. A list of pods is no history: finished pods are deleted.
 
 Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/, Workload.
 """
@@ -52,13 +52,7 @@ def recognises(head: str) -> bool:
 
 
 def read(source: Source) -> Iterator[Rows]:
-    """Yield the workloads of a file.
-
-    Raises
-    ------
-    InstanceError
-        If it is neither JSON nor YAML, or a list of something else.
-    """
+    """Yield the workloads of a file."""
     source.fields |= FIELDS
     with open_text(source.path, source.where) as text:
         items = documents(text.read(), source.where)
@@ -102,13 +96,7 @@ def read(source: Source) -> Iterator[Rows]:
 
 
 def documents(content: str, where: str) -> list[Any]:
-    """Return the objects of a file of JSON or YAML, those of a list by themselves.
-
-    Raises
-    ------
-    InstanceError
-        If it is neither.
-    """
+    """Return the objects of a file of JSON or YAML, those of a list by themselves."""
     refuse_values(content, where)
     try:
         if content.lstrip()[:1] in ("{", "["):
@@ -238,21 +226,22 @@ class Workload:
         return any(spec.get("resourceClaims") for spec in specs)
 
     def nodes(self) -> tuple[tuple[str, int], ...]:
-        """Return the nodes that topology-aware scheduling chose, with what is held on each."""
-        pods: Counter[str] = Counter()
-        names = RESOURCES.get(self.resource, ())
+        """Return what is held on each node that topology-aware scheduling chose, or by flavour."""
+        held: Counter[str] = Counter()
         for part in self.assigned:
-            topology = part.get("topologyAssignment") or {}
-            levels = topology.get("levels") or []
-            if not levels or levels[-1] != "kubernetes.io/hostname":
-                continue
-            count = int(part.get("count", 1))
             usage = part.get("resourceUsage") or {}
-            whole = sum(int(np.ceil(float(_quantity(str(usage.get(n, 0)))))) for n in names)
-            each = 1 if self.resource == "node" else whole // max(count, 1)
-            for domain in topology.get("domains") or ():
-                pods[str(domain["values"][-1])] += each * int(domain["count"])
-        return tuple((name, amount) for name, amount in pods.items() if amount)
+            count = max(int(part.get("count", 1)), 1)
+            topology = part.get("topologyAssignment") or {}
+            levels = topology.get("levels") or [""]
+            chosen = levels[-1] == "kubernetes.io/hostname"
+            for name in RESOURCES.get(self.resource, ()):
+                amount = int(np.ceil(float(_quantity(str(usage.get(name, 0))))))
+                if chosen:
+                    for domain in topology.get("domains") or ():
+                        held[domain["values"][-1]] += amount // count * int(domain["count"])
+                else:
+                    held[(part.get("flavors") or {}).get(name, "")] += amount
+        return tuple((name, amount) for name, amount in held.items() if name and amount)
 
     def moments(self) -> dict[str, str]:
         """Return creation, admission and end as they are spelled."""

@@ -31,7 +31,7 @@ from dlsched.errors import InstanceError
 from dlsched.records.readers.files import MAX_LINE, open_text
 from dlsched.records.readers.format import Source, TraceFormat, first_line
 from dlsched.records.readers.rows import Rows, empty, join
-from dlsched.records.readers.table import Table, made
+from dlsched.records.readers.table import Table
 from dlsched.records.readers.values import Known, counted, name_of
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _fill(rows: Rows, cells: dict[str, Any], names: Known) -> None:
         ("user", "user"),
     ):
         if name in cells:
-            rows.columns[field] = made(cells[name].where(rows.usable, ""), names)
+            rows.columns[field] = names.column(cells[name].where(rows.usable, ""))
     nameless = np.array([name is None for name in rows.columns["id"]], bool)
     rows.refuse(nameless & rows.usable, "job_name", "the cell is empty", "fill it in")
     for field, name in (("start", "start_time"), ("end", "end_time")):

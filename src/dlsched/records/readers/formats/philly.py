@@ -30,7 +30,7 @@ from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.json_list import objects
 from dlsched.records.readers.rows import Rows, empty, tuples
 from dlsched.records.readers.table import CHUNK
-from dlsched.records.readers.values import MISSING, counted, find_zone, parse_moments
+from dlsched.records.readers.values import MISSING, counted, date_of
 from dlsched.schema.files import JsonObject
 from dlsched.schema.flaws import brief
 
@@ -42,7 +42,6 @@ FIELDS: Final = {
     "submit": "submitted_time",
     "start": "attempts.start_time",
     "end": "attempts.end_time",
-    "duration": "attempts.end_time",
 }
 
 
@@ -55,13 +54,10 @@ def read(source: Source) -> Iterator[Rows]:
         size = source.first
         while chunk := list(islice(listed, size)):
             size = CHUNK
-            jobs = [_Job(data, source.where, number) for number, data in chunk]
-            for job in jobs:
-                job.read()
-            dates = _dates(jobs)
-            yield _rows(jobs, dates)
+            jobs = [Job(data, source.where, number) for number, data in chunk]
             differing += sum(len(set(job.sizes)) > 1 for job in jobs)
             partial += sum(job.uncounted for job in jobs)
+            yield _rows(jobs)
     if differing:
         source.notes.append(
             f"{counted(differing, 'job')} had attempts with different numbers of GPUs: those of "
@@ -73,111 +69,85 @@ def read(source: Source) -> Iterator[Rows]:
         )
 
 
-def _dates(jobs: list[_Job]) -> dict[str, float]:
-    """Return the moments of all dates of some jobs; NaN of what is none."""
-    import pandas as pd
-
-    texts = list(dict.fromkeys(text for job in jobs for text, _ in job.dates if text))
-    found = parse_moments(pd.Series(texts, dtype=object), find_zone(None), "date")
-    return dict(zip(texts, found.values.tolist(), strict=True))
-
-
-def _rows(jobs: list[_Job], dates: dict[str, float]) -> Rows:
+def _rows(jobs: list[Job]) -> Rows:
     rows = empty(len(jobs))
     columns = rows.columns
-    elapsed = rows.get("elapsed")
-    unknown = rows.get("unknown")
-    nodes: list[tuple[tuple[str, int], ...]] = []
-    for place, job in enumerate(jobs):
-        columns["row"][place] = job.number
-        columns["submit"][place] = job.moment(0, dates)
-        start, elapsed[place], unknown[place] = job.span(dates)
-        columns["start"][place] = start
-        columns["gpus"][place] = job.sizes[0] if job.sizes else 0
-        nodes.append(job.nodes if job.sizes else ())
-    for name, key in (("id", "jobid"), ("state", "status"), ("cluster", "vc"), ("user", "user")):
-        rows.get(name)[:] = [job.text(key) for job in jobs]
-    rows.columns["partition"] = rows.columns["cluster"].copy()
-    columns["end"] = columns["start"] + elapsed
-    columns["nodes"] = tuples([tuple(name for name, _ in held) for held in nodes])
-    columns["amounts"] = tuples([tuple(gpus for _, gpus in held) for held in nodes])
+    columns["row"] = np.array([job.number for job in jobs])
+    for name in ("submit", "start", "elapsed"):
+        columns[name] = np.array([getattr(job, name) for job in jobs], float)
+    columns["end"] = columns["start"] + columns["elapsed"]
+    columns["gpus"] = np.array([job.sizes[0] if job.sizes else 0 for job in jobs], float)
+    columns["unknown"] = np.array([job.unknown for job in jobs], object)
+    keys = {"id": "jobid", "state": "status", "cluster": "vc", "partition": "vc", "user": "user"}
+    for name, key in keys.items():
+        columns[name] = np.array([job.text(key) for job in jobs], object)
+    columns["nodes"] = tuples([tuple(name for name, _ in job.nodes) for job in jobs])
+    columns["amounts"] = tuples([tuple(gpus for _, gpus in job.nodes) for job in jobs])
     return rows
 
 
-class _Job:
-    """One job of the list, with errors that name the job and the key."""
+class Job:
+    """One job of the list, with errors that name the job and the key.
+
+    Attributes
+    ----------
+    submit, start, elapsed
+        Submission, first start, and time for which it held its GPUs; NaN if unknown.
+    unknown
+        Why the last is unknown.
+    sizes
+        GPUs of each attempt that has any.
+    nodes
+        What it held on which server at first.
+    uncounted
+        Whether some attempts do not count.
+    """
 
     def __init__(self, data: JsonObject, where: str, number: int) -> None:
         self.data = data
         self.where = where
         self.number = number
-        self.dates: list[tuple[str, str]] = []
-        self.sizes: list[int] = []
-        self.nodes: tuple[tuple[str, int], ...] = ()
-        self.uncounted = False
-        self._held: list[tuple[tuple[str, int], ...]] = []
-
-    def read(self) -> None:
-        """Read everything but the moments: their texts are kept, the submission's first."""
         if self.text("jobid") is None:
             self.fail("jobid", "is missing", "give every job its id")
-        self._add_date(self.data, "submitted_time", "")
-        for i, attempt in enumerate(self.items(self.data, "attempts")):
-            path = f"attempts[{i}]"
-            held: Counter[str] = Counter()
-            size = 0
-            for k, server in enumerate(self.items(attempt, "detail", path)):
-                count = len(self.items(server, "gpus", f"{path}.detail[{k}]", of_objects=False))
-                held[str(server.get("ip") or "")] += count
-                size += count
-            self.sizes += [size] if size else []
-            self._held.append(tuple((name, n) for name, n in held.items() if name and n))
-            for key in ("start_time", "end_time"):
-                self._add_date(attempt, key, path)
-
-    def _add_date(self, owner: JsonObject, key: str, path: str) -> None:
-        value = owner.get(key)
-        text = str(value).strip()
-        name = f"{path}.{key}".lstrip(".")
-        if text.lower() in MISSING:  # null is None, and NaN is nan
-            text = ""
-        elif not isinstance(value, str):
-            self._no_date(text, name)
-        self.dates.append((text, name))
-
-    def _no_date(self, text: str, name: str) -> NoReturn:
-        self.fail(name, f"{brief(text)} is not a date", "write it as 2017-10-07 01:12:09")
-
-    def moment(self, place: int, dates: dict[str, float]) -> float:
-        """Return one of the moments; NaN if it was not recorded."""
-        text, name = self.dates[place]
-        if text and np.isnan(dates[text]):
-            self._no_date(text, name)
-        return dates[text] if text else np.nan
-
-    def span(self, dates: dict[str, float]) -> tuple[float, float, str | None]:
-        """Return the first start, the time that the job held its GPUs, and why that is unknown."""
-        moments = [self.moment(place, dates) for place in range(1, len(self.dates))]
-        starts, ends = np.array(moments[::2]), np.array(moments[1::2])
-        spans = ends - starts
-        whole = ~np.isnan(spans)
-        unknown = None
-        if not len(spans):
-            unknown = "never started"
-        elif np.isnan(ends[-1]):
-            unknown = "still running"
-        elif not whole.any():
-            unknown = "without a start"
+        self.submit = self.date(data, "submitted_time")
+        self.start = self.elapsed = np.nan
+        self.sizes: list[int] = []
+        self.nodes: tuple[tuple[str, int], ...] = ()
+        self.unknown: str | None = None
+        spans: list[float] = []
+        ended = True
+        attempts = self.items(data, "attempts")
+        for i, attempt in enumerate(attempts):
+            held = self.held(attempt, f"attempts[{i}]")
+            self.sizes += [held.total()] if held.total() else []
+            start, end = (
+                self.date(attempt, key, f"attempts[{i}]") for key in ("start_time", "end_time")
+            )
+            ended = not np.isnan(end)
+            if not np.isnan(end - start):
+                if not spans:
+                    self.start = start
+                    self.nodes = tuple((name, gpus) for name, gpus in held.items() if name and gpus)
+                spans.append(end - start)
+        if not attempts:
+            self.unknown = "never started"
+        elif not ended:
+            self.unknown = "still running"
+        elif not spans:
+            self.unknown = "without a start"
         elif not self.sizes:
-            unknown = "without recorded GPUs"
-        if not whole.any():
-            return np.nan, np.nan, unknown
-        first = int(np.argmax(whole))
-        self.nodes = self._held[first]
-        self.uncounted = unknown is None and not whole.all()
-        least = float(spans[whole].min())
-        duration = float(spans[whole].sum()) if least >= 0 else least
-        return float(starts[first]), np.nan if unknown else duration, unknown
+            self.unknown = "without recorded GPUs"
+        else:
+            self.elapsed = sum(spans) if min(spans) >= 0 else min(spans)
+        self.uncounted = self.unknown is None and len(spans) < len(attempts)
+
+    def held(self, attempt: JsonObject, path: str) -> Counter[str]:
+        """Return the GPUs that an attempt held, by server."""
+        held: Counter[str] = Counter()
+        for k, server in enumerate(self.items(attempt, "detail", path)):
+            listed = self.items(server, "gpus", f"{path}.detail[{k}]", of_objects=False)
+            held[str(server.get("ip") or "")] += len(listed)
+        return held
 
     def items(
         self, owner: JsonObject, key: str, path: str = "", of_objects: bool = True
@@ -192,6 +162,18 @@ class _Job:
         if of_objects and not all(isinstance(entry, dict) for entry in entries):
             self.fail(name, "is not a list of objects", REMEDY)
         return entries
+
+    def date(self, owner: JsonObject, key: str, path: str = "") -> float:
+        """Return a moment in seconds since 1970; NaN if it was not recorded."""
+        value = owner.get(key)
+        text = str(value).strip()
+        if text.lower() in MISSING:  # null is None, and NaN is nan
+            return np.nan
+        seconds, _ = date_of(text) if isinstance(value, str) else (np.nan, False)
+        if np.isnan(seconds):
+            name = f"{path}.{key}".lstrip(".")
+            self.fail(name, f"{brief(text)} is not a date", "write it as 2017-10-07 01:12:09")
+        return seconds
 
     def text(self, key: str) -> str | None:
         """Return a text; None if it is missing."""

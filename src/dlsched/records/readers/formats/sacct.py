@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError
 from dlsched.records.readers.amounts import (
     Gpus,
     gpus_of,
@@ -29,10 +29,10 @@ from dlsched.records.readers.files import lines, open_text
 from dlsched.records.readers.format import Source, TraceFormat, first_line
 from dlsched.records.readers.formats.tables import features_of, fill_gpus
 from dlsched.records.readers.hosts import NO_NODES, Nodes, expand_hosts
-from dlsched.records.readers.job_id import parse_job_id
 from dlsched.records.readers.rows import MOMENTS, Rows, empty, tuples
-from dlsched.records.readers.table import CHUNK, made
+from dlsched.records.readers.table import CHUNK
 from dlsched.records.readers.values import Known, name_of
+from dlsched.schema.flaws import brief
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +69,8 @@ WANTED: Final = (
     *("nodelist", *TRES, *GRES, *COUNTS["cpu"], *COUNTS["node"]),
 )
 """The columns that are read, where they are there."""
+JOB_ID: Final = re.compile(r"(\d{1,18})(_(\d{1,9}|\[[\d,:-]+(%\d{1,9})?\]))?(\+\d{1,9})?", re.ASCII)
+"""The number, the task of an array or those not started (``_[5-9%2]``), and the component."""
 TITLES: Final = {
     **{"alloctres": "AllocTRES", "reqtres": "ReqTRES", "nodelist": "NodeList"},
     **{"jobid": "JobID", "timelimitraw": "TimelimitRaw", "elapsedraw": "ElapsedRaw"},
@@ -148,13 +150,7 @@ def read(source: Source) -> Iterator[Rows]:
 
 
 def find_layout(line: str, source: Source) -> Layout:
-    """Return how the rows of a file are divided, from its first line.
-
-    Raises
-    ------
-    InstanceError
-        If a column is missing, or there is no header and no names are given.
-    """
+    """Return how the rows of a file are divided, from its first line."""
     where, delimiter = source.where, source.delimiter
     if delimiter is None and re.fullmatch(r"\s*JobID\s{2,}.*", line):
         raise InstanceError(where, "row 1", "its columns are padded with blanks", _REMEDY)
@@ -258,13 +254,13 @@ class Reader:
         self._fill_ids(rows, cells)
         for name in NAMES:
             if name in cells:
-                rows.columns[name] = made(cells[name], self.names)
+                rows.columns[name] = self.names.column(cells[name])
         for name, field, known in (
             ("state", "state", self.states),
             ("constraints", "features", self.features),
         ):
             if name in cells:
-                rows.columns[field] = made(cells[name], known)
+                rows.columns[field] = known.column(cells[name])
         for moment in (m for m in MOMENTS if m in cells):
             rows.read_moment(moment, cells[moment], _title(moment), self.source.zone)
         for name, target, unit in DURATIONS:
@@ -289,13 +285,14 @@ class Reader:
         steps = texts.str.contains(".", regex=False).to_numpy(bool)
         rows.refuse(steps, "JobID", "step", fault=False)
         for place in np.flatnonzero(~plain & ~steps & rows.usable).tolist():
-            try:
-                parsed = parse_job_id(ids[place])
-            except OptionError as error:
-                rows.refuse_row(place, "JobID", str(error))
-                continue
-            if np.isnan(order[place]):
-                order[place] = parsed.number
+            match = JOB_ID.fullmatch(ids[place])
+            if match is None:
+                problem = (
+                    f"{brief(ids[place])!r} is no job id of Slurm, as 123, 123_4 or 123_[5-9%2]"
+                )
+                rows.refuse_row(place, "JobID", problem)
+            elif np.isnan(order[place]):
+                order[place] = int(match[1])
 
     def _fill_amounts(self, rows: Rows, cells: Cells) -> None:
         """Read the amounts of the resource, the GPUs' types, CPUs and memory."""

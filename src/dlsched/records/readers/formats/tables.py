@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,7 +27,7 @@ from dlsched.records.readers.files import open_text
 from dlsched.records.readers.format import Source, TraceFormat, has_columns, names_of
 from dlsched.records.readers.hosts import parse_nodes
 from dlsched.records.readers.rows import MOMENTS, NAMES, NUMBERS, Rows, empty, tuples
-from dlsched.records.readers.table import Part, Table, made
+from dlsched.records.readers.table import Part, Table
 from dlsched.records.readers.values import Floats, Known, name_of, number_flaw
 from dlsched.schema import brief
 
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 EMPTY: Final = ("the cell is empty", "fill it in, or leave the row out")
 """What is wrong with a cell that must not be empty, and the remedy."""
-WIDTH: Final = "write one cell per column"
+_NO_GPUS: Final = frozenset({"", "none", "nan", "null", "n/a", "<na>"})
+_FILES: Final = ("trace_seren", "trace_kalos", "cluster_log", "openb_pod_list")
 
 
 @dataclass(frozen=True)
@@ -49,65 +50,65 @@ class Layout:
         Those that must be there.
     optional
         Those that are read where they are there.
+    instead
+        What is read for a start and an end where these are not there.
     remedy
         What to do about a column that is not there.
-    own
-        Whether columns that are called like a field are read, too.
     filled
-        Fields whose cells must not be empty.
+        Fields whose cells must not be empty; of other tables, columns called like a field are read.
     more
         Columns that `adjust` needs.
-    """
-
-    columns: Mapping[str, Any]
-    optional: Mapping[str, Any]
-    remedy: str
-    own: bool = False
-    filled: tuple[str, ...] = ("id", "gpus")
-    more: tuple[str, ...] = ()
-
-
-def read(
-    source: Source, layout: Layout, adjust: Callable[[Rows, Part, Source], None] | None = None
-) -> Iterator[Rows]:
-    """Yield the rows of a table.
-
-    Parameters
-    ----------
     adjust
         Changes the rows of a part after they were read.
     """
-    if source.frame is not None:
-        part = _of_frame(source.frame)
-        columns = _columns(layout, source, [str(name) for name in source.frame.columns])
-        yield Filler(source, columns).rows(part)
-        return
-    with open_text(source.path, source.where, _FILES) as text:
-        table = Table(text, source.where, names=source.names, delimiter=source.delimiter)
-        columns = _columns(layout, source, table.header)
-        table.require(layout.more, layout.remedy)
-        filler = Filler(source, columns, layout.filled)
-        wanted = [*(column.name for column in columns), *layout.more]
-        for part in table.parts(wanted, source.first):
-            rows = filler.rows(part)
-            if adjust is not None:
-                adjust(rows, part, source)
-            yield rows
 
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    optional: Mapping[str, Any] = field(default_factory=dict)
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    remedy: str = "rename one, or pass columns="
+    filled: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    adjust: Callable[[Rows, Part], None] | None = None
 
-def _columns(layout: Layout, source: Source, header: Sequence[str]) -> tuple[Column, ...]:
-    there = {f: n for f, n in layout.optional.items() if {*names_of({f: n})} <= {*header}}
-    named = {column.field for column in source.columns}
-    published = make_columns({**layout.columns, **there})
-    columns = (*source.columns, *(c for c in published if c.field not in named))
-    needed: list[Sequence[str]] = [["id"], ["gpus"], ["submit"]]
-    if source.history:
-        needed += [["start", "wait"], ["end", "duration"]]
-    elif source.needs_durations:
-        needed += [["duration", "end"]]
-        if any(column.field == "end" for column in columns):
-            needed += [["start", "wait", "duration"]]
-    return resolve(columns, header, source.where, layout.remedy, needed, layout.own)
+    def read(self, source: Source) -> Iterator[Rows]:
+        """Yield the rows of a table."""
+        if source.frame is not None:
+            part = _of_frame(source.frame)
+            columns = self._resolve(source, [str(name) for name in source.frame.columns])
+            yield Filler(source, columns).rows(part)
+            return
+        with open_text(source.path, source.where, _FILES) as text:
+            table = Table(text, source.where, names=source.names, delimiter=source.delimiter)
+            columns = self._resolve(source, table.header)
+            table.require(self.more, self.remedy)
+            filler = Filler(source, columns, self.filled)
+            wanted = [*(column.name for column in columns), *self.more]
+            for part in table.parts(wanted, source.first):
+                rows = filler.rows(part)
+                if self.adjust is not None:
+                    self.adjust(rows, part)
+                yield rows
+
+    def _resolve(self, source: Source, header: Sequence[str]) -> tuple[Column, ...]:
+        """Return the columns that are read: those that are named, then the table's own."""
+        own = {**self.columns}
+        if self.instead and not {*names_of({k: own[k] for k in ("start", "end")})} & {*header}:
+            own = {k: v for k, v in own.items() if k not in ("start", "end")} | self.instead
+            source.notes.append(
+                "start_time and end_time are not there: the durations are those of duration"
+            )
+        own |= {f: name for f, name in self.optional.items() if {*names_of({f: name})} <= {*header}}
+        named = {column.field for column in source.columns}
+        columns = (*source.columns, *(c for c in make_columns(own) if c.field not in named))
+        needed: list[Sequence[str]] = [["id"], ["gpus"], ["submit"]]
+        if source.history:
+            needed += [["start", "wait"], ["end", "duration"]]
+        elif source.needs_durations:
+            needed += [["duration", "end"]]
+            if any(column.field == "end" for column in columns):
+                needed += [["start", "wait", "duration"]]
+        where, is_open = source.where, not self.filled
+        return resolve(columns, header, where, self.remedy, needed, own=is_open)
 
 
 class Filler:
@@ -131,7 +132,7 @@ class Filler:
         rows = empty(len(part.rows))
         rows.columns["row"] = part.rows
         for place, problem in part.broken.items():
-            rows.refuse_row(place, "", problem, WIDTH)
+            rows.refuse_row(place, "", problem, "write one cell per column")
         stages: list[Floats] = []
         for column in self.columns:
             texts = part.cells[column.name]
@@ -151,11 +152,11 @@ class Filler:
     def _fill(self, rows: Rows, column: Column, texts: pd.Series[str]) -> None:
         field, name, unit = column.field, column.name, column.unit
         if field == "id":
-            rows.columns["id"] = made(texts, self._names)
+            rows.columns["id"] = self._names.column(texts)
         elif field in NAMES or field == "state":
-            rows.columns[field] = made(texts, self._names)
+            rows.columns[field] = self._names.column(texts)
         elif field == "features":
-            rows.columns[field] = made(texts, self._features)
+            rows.columns[field] = self._features.column(texts)
         elif field in MOMENTS:
             rows.read_moment(field, texts, name, self.source.zone, unit)
         elif field in TIMES:
@@ -198,9 +199,6 @@ class Filler:
         rows.columns["stages"] = tuples(
             [() if nothing else tuple(row) for nothing, *row in zip(none, *stages, strict=True)]
         )
-
-
-_NO_GPUS: Final = frozenset({"", "none", "nan", "null", "n/a", "<na>"})
 
 
 def _gpu_flaw(text: str) -> str:
@@ -279,73 +277,58 @@ def spell(value: Any) -> str:
     return str(value)
 
 
-def _helios(source: Source) -> Iterator[Rows]:
-    spans = {"start": ("start_time", "date"), "end": ("end_time", "date")}
-    with open_text(source.path, source.where, _FILES) as text:
-        header = Table(text, source.where).header
-    if not {"start_time", "end_time"} <= {*header}:
-        spans = {"duration": ("duration", "s")}
-        source.notes.append(
-            "start_time and end_time are not there: the durations are those of duration"
-        )
-    columns = {"id": "job_id", "gpus": "gpu_num", "submit": ("submit_time", "date")} | spans
-    optional = {"state": "state", "cluster": "vc", "user": "user", "cpus": "cpu_num"}
-    layout = Layout(columns, optional, "read the cluster_log.csv of HeliosData, or pass columns=")
-    for rows in read(source, layout):
-        rows.columns["partition"] = rows.get("cluster").copy()
-        yield rows
+def _virtual_cluster(rows: Rows, part: Part) -> None:
+    """A virtual cluster is what a queue is elsewhere."""
+    rows.columns["partition"] = rows.get("cluster").copy()
 
 
-def _acme(source: Source) -> Iterator[Rows]:
-    dates = {name: (f"{name}_time", "date") for name in ("submit", "start", "end")}
-    remedy = "read trace_seren.csv or trace_kalos.csv of AcmeTrace, or pass columns="
-    columns = {"id": "job_id", "gpus": "gpu_num", "state": "state", **dates}
-    yield from read(source, Layout(columns, {"user": "user", "cpus": "cpu_num"}, remedy))
-
-
-_OPENB: Final = "read an openb_pod_list_*.csv of cluster-trace-gpu-v2023, or pass columns="
-
-
-def _openb(source: Source) -> Iterator[Rows]:
-    columns = {
-        "id": "name",
-        "gpus": "num_gpu",
-        "state": "pod_phase",
-        "submit": ("creation_time", "s"),
-        "start": ("scheduled_time", "s"),
-        "end": ("deletion_time", "s"),
-    }
-    optional = {"gpu_type": "gpu_spec", "cpus": "cpu_milli", "memory": "memory_mib"}
-    yield from read(source, Layout(columns, optional, _OPENB, more=("gpu_milli",)), _share)
-
-
-def _share(rows: Rows, part: Part, source: Source) -> None:
+def _share(rows: Rows, part: Part) -> None:
     """Count thousandths of a GPU, and those of CPUs; say which pods were never scheduled."""
     rows.read_number("milli", part.cells["gpu_milli"], "gpu_milli")
     milli = rows.columns.pop("milli")
     shares = (rows.columns["gpus"] == 1) & (milli > 0) & (milli < 1000)
     broken = ~np.isnan(rows.get("share"))
-    rows.refuse(
-        broken,
-        "num_gpu",
-        [f"{text} is not a whole number" for text in part.cells["num_gpu"][broken]],
-        _OPENB,
-    )
+    shown = [f"{text} is not a whole number" for text in part.cells["num_gpu"][broken]]
+    rows.refuse(broken, "num_gpu", shown, PUBLISHED["openb"].remedy)
     rows.columns["share"] = np.where(shares, milli / 1000, np.nan)
     for name, unit in (("cpus", 1000), ("memory", 1024)):
         rows.columns[name] = rows.get(name) / unit
-    never = np.isnan(rows.columns["start"])
-    rows.get("unknown")[never] = "never scheduled"
+    rows.get("unknown")[np.isnan(rows.columns["start"])] = "never scheduled"
 
 
-_FILES: Final = ("trace_seren", "trace_kalos", "cluster_log", "openb_pod_list")
-_SACCT_LIKE: Final = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL")
+_DATES: Final = {name: (f"{name}_time", "date") for name in ("submit", "start", "end")}
 PUBLISHED: Final = {
-    "helios": ("job_id", "gpu_num", "submit_time", "duration"),
-    "acme": (
-        *("job_id", "gpu_num", "state", "submit_time", "start_time", "end_time", "type"),
-        *("gpu_time", "duration"),
+    "helios": Layout(
+        {"id": "job_id", "gpus": "gpu_num", **_DATES},
+        {"state": "state", "cluster": "vc", "user": "user", "cpus": "cpu_num"},
+        instead={"duration": ("duration", "s")},
+        remedy="read the cluster_log.csv of HeliosData, or pass columns=",
+        filled=("id", "gpus"),
+        adjust=_virtual_cluster,
     ),
+    "acme": Layout(
+        {"id": "job_id", "gpus": "gpu_num", "state": "state", **_DATES},
+        {"user": "user", "cpus": "cpu_num"},
+        remedy="read trace_seren.csv or trace_kalos.csv of AcmeTrace, or pass columns=",
+        filled=("id", "gpus"),
+    ),
+    "openb": Layout(
+        {
+            **{"id": "name", "gpus": "num_gpu", "state": "pod_phase"},
+            **{"submit": ("creation_time", "s"), "start": ("scheduled_time", "s")},
+            "end": ("deletion_time", "s"),
+        },
+        {"gpu_type": "gpu_spec", "cpus": "cpu_milli", "memory": "memory_mib"},
+        remedy="read an openb_pod_list_*.csv of cluster-trace-gpu-v2023, or pass columns=",
+        filled=("id", "gpus"),
+        more=("gpu_milli",),
+        adjust=_share,
+    ),
+}
+_SACCT_LIKE: Final = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL")
+HEADERS: Final = {
+    "helios": ("job_id", "gpu_num", "submit_time", "duration"),
+    "acme": (*names_of(PUBLISHED["acme"].columns), "type", "gpu_time", "duration"),
     "openb": ("name", "num_gpu", "gpu_milli", "pod_phase"),
 }
 """The columns by which tables are recognised."""
@@ -353,32 +336,21 @@ MARKS: Final = {"chronus": ("expect_time_list",)}
 """Columns that are not read, by which a header is told from a like one."""
 
 
-def _format(name: str, title: str, read: Any, **known: Any) -> TraceFormat:
-    columns = PUBLISHED.get(name) or (*names_of(MAPPINGS[name]), *MARKS.get(name, ()))
-    return TraceFormat(title, read, has_columns(columns), columns=frozenset(columns), **known)
-
-
-def _mapped(name: str) -> Callable[[Source], Iterator[Rows]]:
-    """Return the reader of a published table with the columns of a mapping."""
-
-    def read_mapped(source: Source) -> Iterator[Rows]:
-        source.needs_durations = "duration" in MAPPINGS[name]
-        remedy = f"read a table of {name}, or pass columns="
-        yield from read(source, Layout(MAPPINGS[name], {}, remedy, own=True, filled=()))
-
-    return read_mapped
-
-
-def _own(source: Source) -> Iterator[Rows]:
-    """Yield the rows of any table."""
-    yield from read(source, Layout({}, {}, "rename one, or pass columns=", own=True, filled=()))
+def _format(name: str, title: str, **known: Any) -> TraceFormat:
+    layout = PUBLISHED.get(name)
+    if layout is None:
+        layout = Layout(MAPPINGS[name], remedy=f"read a table of {name}, or pass columns=")
+        known["strict"] = True
+    columns = HEADERS.get(name) or (*names_of(MAPPINGS[name]), *MARKS.get(name, ()))
+    return TraceFormat(
+        title, layout.read, has_columns(columns), columns=frozenset(columns), **known
+    )
 
 
 FORMATS: Final = {
     "helios": _format(
         "helios",
         "SenseTime Helios (SC'21), cluster_log.csv",
-        _helios,
         files=("cluster_log",),
         states=(*_SACCT_LIKE, "SUSPENDED"),
         cluster="the virtual cluster, vc",
@@ -386,28 +358,22 @@ FORMATS: Final = {
     "acme": _format(
         "acme",
         "Acme (NSDI'24), trace_seren.csv and trace_kalos.csv",
-        _acme,
         files=("trace_seren", "trace_kalos"),
         states=(*_SACCT_LIKE, "RUNNING", "PENDING"),
     ),
     "openb": _format(
         "openb",
         "Alibaba 2023 (ATC'23), openb_pod_list_*.csv",
-        _openb,
         files=("openb_pod_list",),
         states=("Succeeded", "Running", "Pending", "Failed"),
     ),
-    "muri": _format("muri", "Muri (SIGCOMM'22)", _mapped("muri"), strict=True),
-    "tiresias": _format(
-        "tiresias", "Tiresias (NSDI'19)", _mapped("tiresias"), strict=True, time="seconds"
-    ),
-    "chronus": _format(
-        "chronus", "Chronus (SoCC'21)", _mapped("chronus"), strict=True, time="minutes"
-    ),
-    "pollux": _format("pollux", "Pollux (OSDI'21), Sia (SOSP'23)", _mapped("pollux"), strict=True),
+    "muri": _format("muri", "Muri (SIGCOMM'22)"),
+    "tiresias": _format("tiresias", "Tiresias (NSDI'19)", time="seconds"),
+    "chronus": _format("chronus", "Chronus (SoCC'21)", time="minutes"),
+    "pollux": _format("pollux", "Pollux (OSDI'21), Sia (SOSP'23)", has_durations=False),
     "csv": TraceFormat(
         "any table with named columns",
-        _own,
+        Layout().read,
         lambda head: False,
         strict=True,
         record=True,
