@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from dlsched.errors import InstanceError, OptionError
 from dlsched.records.readers.amounts import Gpus, parse_gpus, parse_gres
-from dlsched.records.readers.files import open_text, whole
+from dlsched.records.readers.files import open_text
 from dlsched.records.readers.hosts import expand_hosts
+from dlsched.records.readers.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,8 @@ COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
 POOL: Final = "pool"
 """Name of the one node of a cluster whose record has no nodes."""
 _SINFO = 'sinfo -N -h -o "%N|%G|%P"'
+SINFO: Final = ("name", "gres", "partitions")
+"""The columns of what that prints."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +95,20 @@ def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         return _nodes(source, "nodes")
     where = str(source)
     with open_text(Path(source), where) as text:
-        content = whole(text, where)
-    lines = [line for line in content.splitlines() if line.strip()]
-    if not lines:
+        first = text.readline().upper()
+    sinfo = "|" in first and not first.startswith(("NODELIST|", "NAME|"))
+    with open_text(Path(source), where) as text:
+        table = Table(text, where, names=SINFO if sinfo or first.startswith("NODELIST|") else None)
+        parts = list(table.parts(table.header))
+    for part in parts:
+        for place, problem in part.broken.items():
+            remedy = f"write it by: {_SINFO}"
+            raise InstanceError(where, f"row {part.rows[place]}", problem, remedy)
+    if not parts:
         raise InstanceError(where, "row 1", "the file is empty", f"write it by: {_SINFO}")
-    if "|" in lines[0]:
-        head = lines[0].upper().startswith(("NODELIST|", "NAME|"))
-        rows = [line.split("|") for line in lines[head:]]
-        for number, row in enumerate(rows, 1 + head):
-            if len(row) != 3:
-                problem = f"has {len(row)} fields, not 3"
-                raise InstanceError(where, f"row {number}", problem, f"write it by: {_SINFO}")
-        return _nodes(pd.DataFrame(rows, columns=["name", "gres", "partitions"]), where)
-    frame = pd.read_csv(StringIO(content), dtype=str, na_filter=False, skipinitialspace=True)
-    return _nodes(frame, where)
+    cells = {name: [c for part in parts for c in part.cells[name]] for name in table.header}
+    skipped = 1 if first.startswith("NODELIST|") else 0
+    return _nodes(pd.DataFrame(cells).iloc[skipped:], where)
 
 
 def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:

@@ -177,11 +177,7 @@ class Timeline:
     """
 
     def __init__(
-        self,
-        waiting: pd.DataFrame,
-        holding: pd.DataFrame,
-        capacity: Capacity,
-        others: pd.DataFrame,
+        self, waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
     ) -> None:
         self._index = {name: i for i, name in enumerate(capacity.nodes["name"])}
         self._free = capacity.nodes["gpus"].to_numpy(float).copy()

@@ -41,8 +41,6 @@ class JobRun(NamedTuple):
 
     Attributes
     ----------
-    job
-        Position of the job in the workload.
     queued
         Since when it waits for this run: its submission, or the end of its run before.
     shares
@@ -51,7 +49,6 @@ class JobRun(NamedTuple):
         Why the run ends.
     """
 
-    job: int
     queued: int
     start: int
     end: int
@@ -64,19 +61,19 @@ def runs_of(log: Log) -> list[list[JobRun]]:
     """Return the runs of every job in the order of time; none for a job that never started."""
     jobs = log.meta("workload")["workload"]["jobs"]
     segments: list[list[Segment]] = [[] for _ in jobs]
-    for row in log.rows("segments"):
-        segment = Segment(*row)
+    for segment in sorted(
+        (Segment(*row) for row in log.rows("segments")), key=lambda row: (row.start, row.end)
+    ):
         segments[segment.job].append(segment)
     runs: list[list[JobRun]] = []
-    for position, job in enumerate(jobs):
+    for job, parts in zip(jobs, segments, strict=True):
+        runs.append([])
         queued = int(job["submit"])
-        own: list[JobRun] = []
-        for part in _joined(sorted(segments[position], key=lambda row: (row.start, row.end))):
+        for part in _joined(parts):
             shares = tuple((name, gpus) for name, gpus, *_ in json.loads(part.shares))
             start, end = part.start // TICKS, part.end // TICKS
-            own.append(JobRun(position, queued, start, end, part.gpus, shares, part.ending))
+            runs[-1].append(JobRun(queued, start, end, part.gpus, shares, part.ending))
             queued = end
-        runs.append(own)
     return runs
 
 
@@ -84,13 +81,9 @@ def _joined(segments: Sequence[Segment]) -> list[Segment]:
     """Join segments between which only the speed changes: a scheduler does not record speeds."""
     joined: list[Segment] = []
     for segment in segments:
-        before = joined[-1] if joined else None
-        if (
-            before is not None
-            and before.ending == Ending.CHANGED
-            and before.end == segment.start
-            and before.shares == segment.shares
-        ):
+        before = joined[-1] if joined else segment
+        follows = before.end == segment.start and before.shares == segment.shares
+        if before.ending == Ending.CHANGED and follows and joined:
             joined[-1] = before._replace(end=segment.end, ending=segment.ending)
         else:
             joined.append(segment)
@@ -195,7 +188,7 @@ def _header(
     }
     lines = [f"; {key}: {value}" for key, value in entries.items()]
     for kind, numbers in (("User", users), ("Executable", models)):
-        lines += [f"; {kind}: {number} {_printable(name)}" for name, number in numbers.items()]
+        lines += [f"; {kind}: {n} {' '.join(name.split())}" for name, n in numbers.items()]
     return lines
 
 
@@ -205,30 +198,14 @@ def _line(
     """Return the line of a whole job, or of one of its runs."""
     user, model = people
     own = runs if partial is None else [runs[partial]]
-    first_line = not partial
-    submit = int(job.submit) if partial is None or partial == 0 else _MISSING
-    wait = own[0].start - (int(job.submit) if first_line else own[0].queued) if own else _MISSING
-    fields = [
-        number,
-        submit,
-        wait,
-        sum(stretch.end - stretch.start for stretch in own) if own else _MISSING,
-        max((stretch.gpus for stretch in own), default=_MISSING),
-        _MISSING,
-        _MISSING,
-        job.gpus,
-        -(-ticks(job.work if job.estimate is None else job.estimate) // TICKS),
-        _MISSING,
-        _status(runs, partial),
-        user,
-        _MISSING,
-        model,
-        1,
-        1,
-        _MISSING,
-        _MISSING,
-    ]
-    return " ".join(map(str, fields))
+    whole = not partial
+    wait = own[0].start - (int(job.submit) if whole else own[0].queued) if own else _MISSING
+    ran = sum(stretch.end - stretch.start for stretch in own) if own else _MISSING
+    held = max((stretch.gpus for stretch in own), default=_MISSING)
+    limit = -(-ticks(job.work if job.estimate is None else job.estimate) // TICKS)
+    fields = [number, int(job.submit) if whole else _MISSING, wait, ran, held, _MISSING, _MISSING]
+    fields += [job.gpus, limit, _MISSING, _status(runs, partial), user, _MISSING, model, 1, 1]
+    return " ".join(map(str, [*fields, _MISSING, _MISSING]))
 
 
 def _status(runs: Sequence[JobRun], partial: int | None) -> int:
@@ -238,7 +215,3 @@ def _status(runs: Sequence[JobRun], partial: int | None) -> int:
     if partial < len(runs) - 1:
         return CONTINUED
     return LAST_COMPLETED if complete else LAST_ENDED
-
-
-def _printable(text: str) -> str:
-    return " ".join(text.split())

@@ -21,8 +21,6 @@ MAX_BYTES = 2**30
 """Size of the largest file that is read, after decompression."""
 MOST_ROWS = 5_000_000
 """Of a file; the largest published trace has 1.8 million. A row takes up to a kB of memory."""
-MOST_CELLS = 10 * MOST_ROWS
-"""Of a table that is read as a whole."""
 _ZIP = b"PK\x03\x04"
 _TAR_MAGIC = slice(257, 262)
 
@@ -98,16 +96,6 @@ def lines(text: TextIO, where: str, longest: int = MAX_LINE) -> Iterator[str]:
         if row > MOST_ROWS:
             raise too_many(where, MOST_ROWS, "rows")
         yield line
-
-
-def whole(text: TextIO, where: str) -> str:
-    """Return the text of a table; raise if it has too many rows or cells."""
-    content = text.read()
-    if max(map(content.count, "\r\n")) > MOST_ROWS:
-        raise too_many(where, MOST_ROWS, "rows")
-    if sum(map(content.count, ",;|\t")) > MOST_CELLS:
-        raise too_many(where, MOST_CELLS, "cells")
-    return content
 
 
 def too_many(where: str, most: int, what: str) -> InstanceError:

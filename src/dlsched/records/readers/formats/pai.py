@@ -76,86 +76,67 @@ def read(source: Source) -> Iterator[Rows]:
         )
         count[lacking] = 1
     percent = np.nan_to_num(tasks.get("percent"))
+    states = tasks.get("state")
     frame = pd.DataFrame(
         {
             "job": tasks.columns["id"],
             "row": tasks.columns["row"],
-            "up": count * np.ceil(percent / 100),
-            "percent": count * percent,
+            "gpus": count * np.ceil(percent / 100),
+            "share": count * percent / 100,
             "parted": percent % 100 > 0,
             "start": tasks.columns["start"],
             "end": tasks.columns["end"],
-            "kind": tasks.get("gpu_type"),
-            "state": [WORST.index(s) if s in WORST else -1 for s in tasks.get("state")],
-            "shown": tasks.get("state"),
+            "gpu_type": tasks.get("gpu_type"),
+            # A state that is not known is the worst; one that is not recorded counts for nothing.
+            "rank": [WORST.index(s) if s in WORST else 9 if s is None else -1 for s in states],
+            "state": states,
             "has": percent > 0,
         }
-    )
-    frame["state"] = frame["state"].where(frame["shown"].notna(), len(WORST))
-    known = None if beside is None else _table(source, beside, JOBS)
-    yield _jobs(frame[tasks.usable], known)
+    )[tasks.usable]
+    rows = _jobs(frame)
+    if beside is not None:
+        _take_over(rows, _table(source, beside, JOBS))
+    yield rows
 
 
-def _jobs(frame: pd.DataFrame, known: Rows | None) -> Rows:
-    """Return the jobs of some tasks, with what a table of jobs has of them."""
+def _jobs(frame: pd.DataFrame) -> Rows:
+    """Return the jobs of some tasks."""
     by_job = frame.groupby("job", sort=False)
+    sums = by_job.agg({"row": "first", "gpus": "sum", "share": "sum", "parted": "any"})
+    sums["state"] = frame.loc[by_job["rank"].idxmin()].set_index("job")["state"]
+    sums["gpu_type"] = frame[frame["has"]].drop_duplicates("job").set_index("job")["gpu_type"]
     # The tasks that count are those with GPUs, or all of a job that has none.
-    counting = frame[frame["has"] | ~by_job["has"].transform("any")]
-    counts = counting.groupby("job", sort=False)
-    size = len(by_job)
-    rows = empty(size)
-    columns = rows.columns
-    names = by_job["row"].first()
-    columns["id"] = names.index.to_numpy(object, copy=True)
-    columns["row"] = names.to_numpy(np.int64, copy=True)
-    columns["gpus"] = by_job["up"].sum().to_numpy(float, copy=True)
-    total = by_job["percent"].sum().to_numpy(float, copy=True) / 100
-    columns["share"] = np.where(by_job["parted"].any().to_numpy(bool), total, np.nan)
-    worst = frame.loc[frame.groupby("job", sort=False)["state"].idxmin()]
-    columns["state"] = (
-        worst.set_index("job")["shown"].reindex(names.index).to_numpy(object, copy=True)
-    )
-    kinds = frame[frame["has"]].groupby("job", sort=False)["kind"].head(1).index
-    kind = frame.loc[kinds].set_index("job")["kind"].reindex(names.index)
-    columns["gpu_type"] = kind.where(kind.notna(), None).to_numpy(object, copy=True)
-    columns["cluster"] = columns["gpu_type"].copy()
-    for name, how in (("start", "min"), ("end", "max")):
-        columns[name] = getattr(counts[name], how)().reindex(names.index).to_numpy(float, copy=True)
-    unknown = rows.get("unknown")
-    lacks_end = (
-        counts["end"].apply(lambda c: c.isna().any()).reindex(names.index).to_numpy(bool, copy=True)
-    )
-    lacks_start = (
-        counts["start"]
-        .apply(lambda c: c.isna().any())
-        .reindex(names.index)
-        .to_numpy(bool, copy=True)
-    )
-    unknown[lacks_end] = "without an end"
-    unknown[lacks_start] = "without a start"
-    columns["end"][lacks_end | lacks_start] = np.nan
-    columns["submit"] = columns["start"].copy()
-    if known is not None:
-        _take_over(rows, known)
+    counting = frame[frame["has"] | ~by_job["has"].transform("any").astype(bool)]
+    counting = counting.assign(unstarted=counting["start"].isna(), open=counting["end"].isna())
+    how = {"start": "min", "end": "max", "unstarted": "any", "open": "any"}
+    sums = sums.join(counting.groupby("job", sort=False).agg(how))
+    rows = empty(len(sums))
+    for name in ("row", "gpus", "start", "end"):
+        rows.columns[name] = sums[name].to_numpy(copy=True)
+    rows.columns["id"] = sums.index.to_numpy(object, copy=True)
+    for name in ("state", "gpu_type"):
+        texts = sums[name].astype(object)
+        rows.columns[name] = texts.where(texts.notna(), None).to_numpy(object, copy=True)
+    rows.columns["cluster"] = rows.columns["gpu_type"].copy()
+    rows.columns["share"] = sums["share"].where(sums["parted"]).to_numpy(copy=True)
+    for flags, reason in (("open", "without an end"), ("unstarted", "without a start")):
+        lacking = sums[flags].to_numpy(bool)
+        rows.get("unknown")[lacking] = reason
+        rows.columns["end"][lacking] = np.nan
+    rows.columns["submit"] = rows.columns["start"].copy()
     return rows
 
 
 def _take_over(rows: Rows, known: Rows) -> None:
     """Take submission, status and user of the table of jobs."""
     place_of = {name: i for i, name in enumerate(known.columns["id"].tolist())}
-    places = [place_of.get(name, -1) for name in rows.columns["id"].tolist()]
-    there = np.array(places) >= 0
-    at = np.array(places)[there]
-    submit = known.columns["start"][at]
-    rows.columns["submit"][there] = np.where(
-        np.isnan(submit), rows.columns["submit"][there], submit
-    )
-    for name in ("state", "user"):
-        values = known.get(name)[at]
-        mine = rows.get(name)
-        mine[there] = [
-            new if new is not None else old for new, old in zip(values, mine[there], strict=True)
-        ]
+    submit, state, user = rows.columns["submit"], rows.get("state"), rows.get("user")
+    for i, name in enumerate(rows.columns["id"].tolist()):
+        if (place := place_of.get(name)) is not None:
+            begin = known.columns["start"][place]
+            submit[i] = submit[i] if np.isnan(begin) else begin
+            state[i] = known.get("state")[place] or state[i]
+            user[i] = known.get("user")[place]
 
 
 def _table(source: Source, path: Path, name: str) -> Rows:
@@ -185,12 +166,8 @@ def _table(source: Source, path: Path, name: str) -> Rows:
 
 
 def _fill(rows: Rows, cells: dict[str, Any], names: Known) -> None:
-    for field, name in (
-        ("id", "job_name"),
-        ("state", "status"),
-        ("gpu_type", "gpu_type"),
-        ("user", "user"),
-    ):
+    texts = {"id": "job_name", "state": "status", "gpu_type": "gpu_type", "user": "user"}
+    for field, name in texts.items():
         if name in cells:
             rows.columns[field] = names.column(cells[name].where(rows.usable, ""))
     nameless = np.array([name is None for name in rows.columns["id"]], bool)

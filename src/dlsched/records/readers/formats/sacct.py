@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.amounts import (
-    Gpus,
-    gpus_of,
-    parse_amount,
-    parse_gres,
-    parse_tres,
-)
+from dlsched.records.readers.amounts import Gpus, gpus_of, parse_amount, parse_gres, parse_tres
 from dlsched.records.readers.columns import parse_names
 from dlsched.records.readers.files import lines, open_text
 from dlsched.records.readers.format import Source, TraceFormat, first_line

@@ -213,8 +213,5 @@ def _texts(numbers: Floats) -> Texts:
 
 
 FORMAT = TraceFormat(
-    title="Standard Workload Format 2.2",
-    recognises=recognises,
-    read=read,
-    record=True,
+    title="Standard Workload Format 2.2", recognises=recognises, read=read, record=True
 )
