@@ -10,11 +10,11 @@ import numpy as np
 
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.records.history import cleaning, daylight
-from dlsched.records.history.capacity import POOL, Capacity, peaks, read_nodes, spread, together
+from dlsched.records.history.capacity import Capacity, peaks, read_nodes, spread, together
 from dlsched.records.history.division import Run, divide, overfull
 from dlsched.records.history.fields import COLUMNS, OTHERS
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.rows import MOMENTS, Rows, tuples
+from dlsched.records.readers.rows import MOMENTS, POOL, Rows, tuples
 from dlsched.records.readers.settle import settle_starts
 from dlsched.records.readers.values import counted
 from dlsched.records.traces.selection import rounded_note
@@ -42,15 +42,7 @@ class Assembled(NamedTuple):
 
 
 class Assembly:
-    """Makes a history of the rows of a record.
-
-    Parameters
-    ----------
-    nodes
-        File or data frame of the cluster's nodes; None for the peak of the recorded occupancy.
-    clusters
-        Those whose jobs are taken; None for all.
-    """
+    """Makes a history of the rows of a record."""
 
     def __init__(
         self,
@@ -73,9 +65,7 @@ class Assembly:
         self.clusters = clusters
         self.notes: list[str] = []
         self.warnings: list[str] = []
-        self.fields = {"start": "wait", "end": "duration", "eligible": "eligible"}
-        self.fields |= source.fields
-        self.fields["start"] = source.fields.get("start", self.fields["start"])
+        self.fields = {"start": "wait", "end": "duration", "eligible": "eligible", **source.fields}
 
     def run(self) -> Assembled:
         """Return the jobs and what was left out."""
@@ -115,12 +105,8 @@ class Assembly:
     def _settle_states(self) -> None:
         """Spell states of tables as schedulers do: their first word in capitals."""
         states = self.rows.get("state")
-        known: dict[str, str] = {}
-        for place, state in enumerate(states):
-            if state is not None:
-                if state not in known:
-                    known[state] = state.partition(" ")[0].upper()
-                states[place] = known[state]
+        known = {state: str(state).partition(" ")[0].upper() for state in {*states} - {None}}
+        states[:] = [known.get(state) for state in states]
 
     def _choose_clusters(self) -> None:
         """Take the jobs of some clusters; give each of several ids and nodes of its own."""
@@ -218,10 +204,9 @@ class Assembly:
         import pandas as pd
 
         columns = self.rows.columns
-        cpus = self.rows.get("cpus")
-        lengths = np.array([len(nodes) for nodes in columns["nodes"][places]])
-        ran = ~np.isnan(columns["start"][places]) & (cpus[places] > 0) & (lengths > 0)
-        kept = places[ran]
+        there = np.array([bool(nodes) for nodes in columns["nodes"][places]], bool)
+        cpus = self.rows.get("cpus")[places]
+        kept = places[~np.isnan(columns["start"][places]) & (cpus > 0) & there]
         return pd.DataFrame({name: columns[name][kept] for name in OTHERS})
 
     def _jobs(self) -> pd.DataFrame:
@@ -242,6 +227,10 @@ class Assembly:
         held = []
         recorded = rows.columns["amounts"][kept]
         sizes = self._sizes()
+        if sizes is not None:  # then a pool is no node
+            pooled = [any(name.startswith(f"{POOL} ") for name in n) for n in jobs["nodes"]]
+            jobs.loc[pooled, "nodes"] = pd.Series(tuples([()] * sum(pooled)), dtype=object).array
+            recorded[pooled] = tuples([()] * sum(pooled))
         for names, amounts, gpus in zip(jobs["nodes"], recorded, jobs["gpus"], strict=True):
             key = (names, amounts, gpus)
             if key not in known:
@@ -272,10 +261,7 @@ class Assembly:
         uneven = several & (jobs["gpus"] % held.clip(lower=1) > 0)
         last = horizon_of(self.rows)
         sizes = self._sizes()
-        if sizes is not None:
-            most = peaks(jobs[ran], last)
-            known = most["name"].map(sizes).fillna(0)
-            full = bool((most["gpus"] > known).any())
+        full = sizes is not None and bool(overfull(jobs, sizes, last))
         if any(self.rows.columns["amounts"]):
             return
         if not several.any() or not (uneven.any() if sizes is None else full):

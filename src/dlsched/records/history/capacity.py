@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
 """The columns of `Capacity.nodes`; those of a file may have ``cpus`` and ``cluster``, too."""
-POOL: Final = "pool"
-"""Name of the one node of a cluster whose record has no nodes."""
 _SINFO = 'sinfo -N -h -o "%N|%G|%P"'
 SINFO: Final = ("name", "gres", "partitions")
 """The columns of what that prints."""
@@ -59,14 +57,9 @@ class Capacity:
         return int(self.nodes["gpus"].sum())
 
     def serves(self, partition: str | None, kind: str | None) -> np.ndarray:
-        """Return flags of the nodes where a job of a partition and a type of GPUs may run.
+        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run.
 
-        Parameters
-        ----------
-        partition
-            Its partition, or several with commas; None for any.
-        kind
-            The types that it accepts or held, as ``a100|h100``; None for any.
+        None is any.
         """
         wanted = set((partition or "").split(","))
         kinds = set(re.split(r"[|+]", kind or ""))
@@ -96,9 +89,10 @@ def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     where = str(source)
     with open_text(Path(source), where) as text:
         first = text.readline().upper()
-    sinfo = "|" in first and not first.startswith(("NODELIST|", "NAME|"))
+    headed = first.startswith("NODELIST|")
+    sinfo = "|" in first and not first.startswith("NAME|")
     with open_text(Path(source), where) as text:
-        table = Table(text, where, names=SINFO if sinfo or first.startswith("NODELIST|") else None)
+        table = Table(text, where, names=SINFO if sinfo else None)
         parts = list(table.parts(table.header))
     for part in parts:
         for place, problem in part.broken.items():
@@ -107,8 +101,7 @@ def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     if not parts:
         raise InstanceError(where, "row 1", "the file is empty", f"write it by: {_SINFO}")
     cells = {name: [c for part in parts for c in part.cells[name]] for name in table.header}
-    skipped = 1 if first.startswith("NODELIST|") else 0
-    return _nodes(pd.DataFrame(cells).iloc[skipped:], where)
+    return _nodes(pd.DataFrame(cells).iloc[int(headed) :], where)
 
 
 def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -185,16 +178,7 @@ def _partitions(cell: Any) -> tuple[str, ...]:
 
 
 def peaks(jobs: pd.DataFrame, horizon: float) -> pd.DataFrame:
-    """Return the most that was held on each node at the same time.
-
-    Parameters
-    ----------
-    jobs
-        Columns ``start``, ``end``, ``nodes`` (tuples of name and amount), ``partition``,
-        ``gpu_type``.
-    horizon
-        When jobs end that have no end.
-    """
+    """Return the most that was held on each node at the same time; some jobs end at `horizon`."""
     import pandas as pd
 
     ran = jobs[jobs["start"].notna() & (jobs["end"].fillna(horizon) > jobs["start"])]

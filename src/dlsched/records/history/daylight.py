@@ -132,11 +132,6 @@ def apply_elapsed(raw: Rows, zone: ZoneInfo, zone_given: bool, local: bool) -> I
 
     Elapsed counts if they differ by the hour by which a clock was changed during the run: that of
     the zone, or of any zone if none was given. Any other difference is none of the clock's.
-
-    Parameters
-    ----------
-    local
-        Whether the times may be those of a local clock.
     """
     columns = raw.columns
     start, end, elapsed = columns["start"], columns["end"], raw.get("elapsed")
@@ -184,12 +179,9 @@ def _near_changes(zone: ZoneInfo, start: Floats, end: Floats) -> Flags:
 def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:
     """Return whether a clock was changed by a number of seconds between two moments.
 
-    Parameters
-    ----------
-    known
-        Whether the moments were computed by this clock: then it may have been another one that went
-        by UTC, so that the change appears either way. Otherwise they are what the clock showed, in
-        the first or the second of two equal hours.
+    If they were computed by this clock (`known`), it may have been another one that went by UTC, so
+    that the change appears either way. Otherwise they are what the clock showed, in the first or
+    the second of two equal hours.
     """
     offsets = []
     for moment in (start, end):

@@ -207,15 +207,7 @@ def _peaks(events: list[Event]) -> list[tuple[int, list[int]]]:
 def overfull(
     jobs: pd.DataFrame, sizes: Mapping[str, int], horizon: float
 ) -> list[tuple[str, int, list[str]]]:
-    """Return the nodes that held more than they have: node, most at a time, the jobs then.
-
-    Parameters
-    ----------
-    jobs
-        Columns of `History.jobs`.
-    horizon
-        When jobs end that have no end.
-    """
+    """Return the nodes that held more than they have: node, most at a time, the jobs then."""
     most = peaks(jobs[jobs["start"].notna()], horizon)
     full = {
         name
@@ -233,13 +225,11 @@ def overfull(
     found = []
     for node, listed in events.items():
         present: dict[str, int] = {}
-        highest, then = 0, [""]
+        highest: tuple[int, list[str]] = 0, []
         for _, is_start, amount, name in sorted(listed):
-            if is_start:
-                present[name] = amount
-            else:
+            present[name] = amount
+            if not is_start:
                 del present[name]
-            if sum(present.values()) > highest:
-                highest, then = sum(present.values()), list(present)
-        found.append((node, highest, then))
+            highest = max(highest, (sum(present.values()), list(present)), key=lambda peak: peak[0])
+        found.append((node, *highest))
     return found

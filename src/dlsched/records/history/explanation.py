@@ -87,18 +87,9 @@ class Explanation:
 def explain(
     waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
 ) -> Explanation:
-    """Return the waiting of some jobs, divided by its causes.
+    """Return the waiting of some jobs with a start, divided by its causes.
 
-    Parameters
-    ----------
-    waiting
-        The jobs whose waiting it is, with a start: columns of `History.jobs`.
-    holding
-        The jobs that hold something: the same columns, with an end.
-    capacity
-        The nodes.
-    others
-        The jobs that hold CPUs alone: columns of `History.others`, with an end.
+    `holding` are the jobs that hold something, `others` those that hold CPUs alone; with an end.
     """
     import pandas as pd
 
@@ -163,17 +154,9 @@ class Head:
 class Timeline:
     """Which kinds of jobs fit, and who is blocked, between each two events of a record.
 
-    Attributes
-    ----------
-    lengths
-        Seconds of each interval.
-    fits
-        Whether a job of each kind, which is a shape and a partition, fits; only where one waits.
-    blocked
-        The first place in each partition's queue of a job that waits and does not fit.
-    in_order
-        Seconds of each interval in which the first of each partition's queue does not fit, or began
-        to within the last cycle.
+    By interval, of `lengths` seconds: whether a job of each kind `fits`, where one waits; the first
+    place in each queue that waits and does not fit (`blocked`); and the seconds in which the first
+    of each queue does not fit, or began to within the last cycle (`in_order`).
     """
 
     def __init__(

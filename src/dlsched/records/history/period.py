@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import COLUMNS, POOL, Capacity
+from dlsched.records.history.capacity import COLUMNS, Capacity
 from dlsched.records.history.carrying import Carrying
 from dlsched.records.history.explanation import Explanation, explain
 from dlsched.records.history.replay import check_replay
 from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
+from dlsched.records.readers.rows import POOL
 from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
@@ -114,18 +115,11 @@ class Period:
     @cached_property
     def partitions(self) -> dict[str, frozenset[str]]:
         """The nodes of each partition that jobs of the period name."""
-        nodes = self.capacity.nodes
-        known = nodes[nodes["name"] != POOL]
+        nodes = self.capacity.nodes["name"]
         texts = self.jobs["partition"].dropna()
         named = {name for text in texts for name in str(text).split(",")}
-        return {
-            name: frozenset(
-                node
-                for node, partitions in zip(known["name"], known["partitions"], strict=True)
-                if not partitions or name in partitions
-            )
-            for name in named
-        }
+        served = {name: nodes[self.capacity.serves(name, None)] for name in named}
+        return {name: frozenset(nodes) - {POOL} for name, nodes in served.items()}
 
     @cached_property
     def others(self) -> float:

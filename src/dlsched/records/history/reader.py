@@ -53,15 +53,8 @@ def read_history(
         (workloads as JSON or YAML), ``"csv"`` (a table with named columns), the name of a published
         trace (`dlsched.records.FORMATS`: ``"philly"``, ``"helios"``, ...), or ``"auto"``, by the
         file's beginning.
-    columns
-        Of tables, which column holds which field: ``{"submit": ("qtime", "ms"), "gpus": "n"}``;
-        those that are called like a field need not be named.
-    names
-        Of a table, or of sacct, without a header: the names of the columns in order.
-    delimiter
-        Between columns; by default found out from the first line.
-    timezone
-        The zone of times without one, as ``"Europe/Berlin"``; None for UTC, which a note says.
+    columns, names, delimiter, timezone
+        As in `dlsched.records.read_trace`. A note says that no zone is given, or which is taken.
     resource
         What jobs are counted in: ``"gpu"``, ``"cpu"`` or ``"node"``; the processors of SWF are
         CPUs.
@@ -148,11 +141,7 @@ def _read(opened: Opened, limit: int | None) -> Rows:
 
 
 def _rows_of(trace: Trace) -> Rows:
-    """Return the jobs of a trace as rows.
-
-    A job ends when it has run for its duration from its first start on: of a job that was started
-    several times, the breaks between are left out.
-    """
+    """Return the jobs of a trace as rows; a job runs for its duration from its first start on."""
     jobs = trace.jobs
     rows = empty(len(jobs))
     columns = rows.columns
@@ -172,13 +161,7 @@ def _rows_of(trace: Trace) -> Rows:
 
 
 def _as_record(rows: Rows, source: Source) -> None:
-    """Make rows of a trace those of a record, of which starts and ends are known.
-
-    Raises
-    ------
-    InstanceError
-        If no job has a start.
-    """
+    """Make rows of a trace those of a record, of which starts and ends are known."""
     columns = rows.columns
     if np.isnan(columns["start"]).all():
         raise InstanceError(

@@ -1,11 +1,5 @@
 """Amounts of resources: ``billing=12,cpu=12,gres/gpu:a100=2``, ``gpu:a100:2``, ``500m``, ``0.5``.
 
-::
-
-    list   = entry ("," entry)*
-    entry  = name "=" amount
-    amount = digits ("." digits)? ("K" | "M" | "G" | "T" | "P" | "m")?
-
 ``gres/gpu`` and ``gres/gpu:type`` are the same GPUs, and either may stand alone. ``gres/gpumem``,
 ``gres/gpuutil``, ``gres/shard`` and ``gres/mig`` are no GPUs. Older versions of Slurm print
 AllocGRES and ReqGRES, as ``gpu:a100:2`` or ``gpu:2``. A slice of a GPU that NVIDIA's MIG makes,

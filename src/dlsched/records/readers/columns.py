@@ -40,26 +40,17 @@ def _tiresias(unit: str) -> dict[str, Any]:
 
 MAPPINGS: Final[dict[str, dict[str, Any]]] = {
     "muri": {
-        "id": "job_id",
-        "gpus": "num_gpu",
-        "submit": ("submit_time", "ms"),
-        "iterations": "iterations",
-        "model": "model_name",
-        "batch_size": "batch_size",
-        "duration": ("duration", "ms"),
-        "interval": ("interval", "ms"),
-        "iteration_time": ("iteration_time", "ms"),
+        **{"id": "job_id", "gpus": "num_gpu", "submit": ("submit_time", "ms")},
+        **{"iterations": "iterations", "model": "model_name", "batch_size": "batch_size"},
+        **{name: (name, "ms") for name in ("duration", "interval", "iteration_time")},
         "stages": [(f"resource_time_{i}", "ms") for i in range(3)],
         "priority": "priority",
     },
     "tiresias": _tiresias("s"),
     "chronus": {**_tiresias("min"), "user": "user"},
     "pollux": {
-        "id": "name",
-        "gpus": "num_replicas",
-        "submit": ("time", "s"),
-        "model": "application",
-        "batch_size": "batch_size",
+        **{"id": "name", "gpus": "num_replicas", "submit": ("time", "s")},
+        **{"model": "application", "batch_size": "batch_size"},
     },
 }
 """The columns of published tables in which a row is a job: Muri (SIGCOMM'22), Tiresias (NSDI'19),
@@ -154,14 +145,7 @@ def resolve(
 ) -> tuple[Column, ...]:
     """Return the columns to be read: those that are named, and those that are called like a field.
 
-    Parameters
-    ----------
-    remedy
-        What to do about a column that is not there.
-    needed
-        Fields of which each has to have a column; or alternatives, the first of which errors name.
-    own
-        Whether columns that are called like a field are read.
+    Of each alternatives of `needed` one must have a column; errors name the first.
     """
     for column in named:
         require_column(column.name, header, where, remedy)

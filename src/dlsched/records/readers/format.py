@@ -34,25 +34,16 @@ class Source:
         The zone of dates without an offset.
     resource
         What jobs are counted in, one of `RESOURCES`.
-    columns, names, delimiter
-        Of tables: what the columns hold; the names of a file without a header; what is between
-        them, None if that is to be found out.
     first
         Rows of the first part: few if few are wanted.
-    history
-        Whether starts are needed; otherwise durations are.
-    needs_durations
-        Whether a table without durations cannot be used.
-    notes
-        Sentences on what was assumed.
-    fields
-        What the file calls a field, for errors.
+    history, needs_durations
+        Whether starts, and whether durations are needed.
+    notes, fields
+        Sentences on what was assumed; what the file calls a field, for errors.
     dated
         Whether moments are seconds since 1970; otherwise they count from the record's own origin.
-    zone_named
-        The zone that the file itself names; None if it names none, or has no local times.
-    local
-        Whether it may have local times.
+    zone_named, local
+        The zone that the file itself names; whether it may have local times.
     capacity
         Amount of the resource of the whole cluster, if the file says so.
     is_model
@@ -96,24 +87,17 @@ class TraceFormat:
     files
         How its files are called, without suffixes: what is looked for in archives and folders.
     columns
-        The columns by which it is recognised: of two formats whose columns a file has, the one with
-        more of them counts.
-    states
-        The states of a job that its documentation lists.
-    cluster
-        What `clusters` selects by; None if the format has nothing of the kind.
-    unit
-        What a row is called in errors: a row, or a job of a list.
-    time
-        The unit of its times, where a note has to say it: the same header is used for others.
+        Those by which it is recognised: of two formats that a file may be, that with more counts.
+    states, cluster
+        The states that its documentation lists; what `clusters` selects by, None if nothing.
+    unit, time
+        What a row is called in errors; the unit of its times, where a note has to say it.
     strict
         Whether a row that is no complete job is an error; otherwise such rows are counted.
     slurm
         Whether states are those of Slurm: a job that runs has the moment of the export as its end.
-    has_durations
-        Whether it records durations.
-    record
-        Whether it is what a scheduler recorded, which `dlsched.read_history` reads as it is.
+    has_durations, record
+        Whether it records durations; whether it is what a scheduler recorded.
     """
 
     title: str

@@ -1,10 +1,4 @@
-"""Slurm's lists of hosts: ``a[01-02,05],b7``.
-
-::
-
-    list  = name ("," name)*
-    name  = (text | "[" range ("," range)* "]")+
-    range = digits ("-" digits)?
+"""Slurm's lists of hosts, ``a[01-02,05],b7``, and what else tables have for nodes.
 
 A range keeps the width of its first number. Not by python-hostlist, whose licence is the GPL.
 """
@@ -12,6 +6,7 @@ A range keeps the width of its first number. Not by python-hostlist, whose licen
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import product
 from typing import Final
@@ -21,51 +16,30 @@ from dlsched.schema import brief
 
 LARGEST: Final = 100_000
 """Most hosts that one list may stand for."""
-_NAME = re.compile(r"(?:[^\[\],\s]|\[[\d,\-]+\])+", re.ASCII)
+_NAME: Final = r"(?:[^\[\],\s]|\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\])+"
+_LIST = re.compile(f"{_NAME}(?:,{_NAME})*", re.ASCII)
 _PART = re.compile(r"\[([\d,\-]+)\]|([^\[\]]+)", re.ASCII)
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
     """Return the names that a list of hosts stands for, in its order."""
+    if text and not _LIST.fullmatch(text):
+        raise _refused(text)
     names: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _NAME.match(text, at)
-        if match is None:
-            raise _refused(text)
-        names += _expand_name(match.group(), text)
-        if len(names) > LARGEST:
+    for name in re.findall(_NAME, text, re.ASCII):
+        parts = _PART.findall(name)
+        choices = [[plain] if plain else _expand_numbers(numbers, text) for numbers, plain in parts]
+        size = math.prod(map(len, choices))
+        if len(names) + size > LARGEST:
             raise OptionError(f"{brief(text)!r} stands for more than {LARGEST:,} hosts")
-        at = match.end()
-        if at < len(text):
-            if text[at] != "," or at + 1 == len(text):
-                raise _refused(text)
-            at += 1
+        names += map("".join, product(*choices))
     return tuple(names)
-
-
-def _expand_name(name: str, text: str) -> list[str]:
-    if "[" not in name:
-        return [name]
-    choices: list[list[str]] = []
-    for numbers, plain in _PART.findall(name):
-        choices.append([plain] if plain else _expand_numbers(numbers, text))
-    size = 1
-    for choice in choices:
-        size *= len(choice)
-    if size > LARGEST:
-        raise OptionError(f"{brief(text)!r} stands for more than {LARGEST:,} hosts")
-    return ["".join(parts) for parts in product(*choices)]
 
 
 def _expand_numbers(numbers: str, text: str) -> list[str]:
     listed: list[str] = []
     for entry in numbers.split(","):
-        match = _RANGE.fullmatch(entry)
-        if match is None:
-            raise _refused(text)
-        first, last = match.groups()
+        first, _, last = entry.partition("-")
         low, high = int(first), int(last or first)
         if high < low or high - low > LARGEST:
             raise _refused(text)

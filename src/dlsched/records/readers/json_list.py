@@ -21,13 +21,7 @@ _SEPARATORS = " \t\r\n,"
 
 
 def objects(text: TextIO, where: str, remedy: str) -> Iterator[JsonObject]:
-    """Yield the objects of a file, of which no more than one chunk is in memory.
-
-    Parameters
-    ----------
-    remedy
-        What to read instead if it holds anything but objects.
-    """
+    """Yield the objects of a file, of which no more than one chunk is in memory."""
     source = _Source(text, where)
     is_list = source.skip("[")
     while (mark := source.next_character()) == "{":

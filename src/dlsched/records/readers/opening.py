@@ -29,8 +29,6 @@ SHIPPED: Final = {
     "sample-openb": "samples/openb/openb_pod_list_default.csv",
 }
 """The traces that come with dlsched, and their files."""
-FEW: Final = 1000
-"""Fewest rows that are read at a time."""
 
 
 class Opened(NamedTuple):
@@ -54,17 +52,7 @@ def open_source(
     history: bool = False,
     limit: int | None = None,
 ) -> Opened:
-    """Return how a file or a data frame is read.
-
-    Parameters
-    ----------
-    format
-        One of `FORMATS`, or ``"auto"``.
-    history
-        Whether a record is wanted, with starts; otherwise a trace, with durations.
-    limit
-        How many jobs are wanted; None for all.
-    """
+    """Return how a file or a data frame is read; `history` is whether starts are wanted."""
     if resource not in RESOURCES:
         raise UnknownName("resource", str(resource), RESOURCES)
     if format not in ("auto", *FORMATS):
@@ -85,9 +73,9 @@ def open_source(
         if layout == "auto":
             layout = _layout(path, where, bool(named), header, history)
     for option, value, takes in (
-        ("columns", columns, [*TABLES]),
-        ("names", names, ["sacct", "csv"]),
-        ("delimiter", delimiter, ["sacct", *TABLES, "csv"]),
+        ("columns", columns, TABLES),
+        ("names", names, ("sacct", "csv")),
+        ("delimiter", delimiter, ("sacct", *TABLES)),
     ):
         if value is not None and layout not in takes:
             raise OptionError(f"the format {layout} has columns of its own; leave {option}= out")
@@ -95,7 +83,7 @@ def open_source(
         resource = "cpu"
     source = Source(path, where, frame, zone, resource, named, header, delimiter, history=history)
     if limit is not None:
-        source.first = min(CHUNK - 1, max(FEW, 2 * limit))
+        source.first = min(CHUNK - 1, max(1000, 2 * limit))
     known = FORMATS[layout]
     source.needs_durations = known.has_durations
     if known.time is not None and format == "auto" and not {c.field for c in named} & {"submit"}:

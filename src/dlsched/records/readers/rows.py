@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+POOL: Final = "pool"
+"""Name of the one node of a cluster whose record has no nodes; ``pool h100`` of a part of it."""
 MOMENTS: Final = ("submit", "eligible", "start", "end")
 NAMES: Final = ("user", "account", "partition", "cluster", "qos", "gpu_type", "model")
 """Columns of names."""
@@ -40,26 +42,21 @@ class Rows:
     Attributes
     ----------
     columns
-        Vectors of one entry per row, those of what is recorded. Always there: ``row``, ``id``,
-        ``gpus`` (NaN if not recorded), ``nodes`` (tuple of names), ``amounts`` (tuple of what it
-        held on each; empty if not recorded), and the moments. Others: `TEXTS`, `NUMBERS`,
-        `DURATIONS` (in seconds), ``stages`` (tuple of seconds), ``share`` (GPUs of a job that holds
-        parts of them; ``gpus`` then rounds each part up), ``slices`` (what these parts are called),
-        ``order`` (a number that grows with the submission), ``submit_later`` and so on (see
-        `values.Parsed.later`), ``unassigned`` (whether the record says that it never got nodes),
-        ``unknown`` (why a job has no duration).
-    reason, column
-        Why a row cannot be used and in which column, or None.
+        Vectors of one entry per row, of what is recorded. Always there: ``row``, ``id``, ``gpus``
+        (NaN if not recorded), ``nodes`` (names), ``amounts`` (what it held on each; empty if not
+        recorded), and the moments. Others: `TEXTS`, `NUMBERS`, `DURATIONS` in seconds, ``stages``,
+        ``share`` (GPUs of a job that holds parts of them; ``gpus`` then rounds each part up),
+        ``slices`` (what these parts are called), ``order`` (grows with the submission),
+        ``submit_later`` and so on (`values.Parsed.later`), ``unassigned`` (whether it never got
+        nodes), ``unknown`` (why a job has no duration).
+    reason, column, remedies
+        Why a row cannot be used and in which column, or None; what to do about it, by place.
     fault
         Whether that is a fault of the record, and not only a job that is not looked for.
-    remedies
-        What to do about it, by the number of the row in these columns.
     usable
         Whether nothing is wrong with it so far.
-    skipped
-        Times that the zone's clock never showed.
-    rounded
-        Times that were rounded to microseconds.
+    skipped, rounded
+        Times that the zone's clock never showed, and times that were rounded to microseconds.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -132,69 +129,50 @@ class Rows:
             self.rounded,
         )
 
-    def _keep(self, name: str, parsed: Parsed) -> None:
+    def _take(
+        self, name: str, texts: pd.Series[str], column: str, parsed: Parsed, noun: str, remedy: str
+    ) -> None:
+        """Keep what was read where nothing is known yet; refuse the rows in which it is none."""
         self.rounded += parsed.rounded
         known: Floats | None = self.columns.get(name)
-        if known is not None:
-            parsed = parsed._replace(values=np.where(np.isnan(known), parsed.values, known))
-        self.columns[name] = parsed.values
-
-    def _refuse_texts(
-        self,
-        bad: Flags,
-        column: str,
-        texts: pd.Series[str],
-        flaw: Callable[[str], str],
-        remedy: str,
-    ) -> None:
+        if known is None or name in MOMENTS:
+            self.columns[name] = parsed.values
+        else:
+            self.columns[name] = np.where(np.isnan(known), parsed.values, known)
+        bad = parsed.bad | (parsed.values < 0) if noun == "number" else parsed.bad
         if bad.any():
-            self.refuse(bad, column, [flaw(str(text)) for text in texts[bad]], remedy)
+            self.refuse(bad, column, [_flaw(str(text), noun) for text in texts[bad]], remedy)
 
     def read_moment(
         self, name: str, texts: pd.Series[str], column: str, zone: ZoneInfo, unit: str | None = None
     ) -> None:
-        """Read a column of moments, and refuse the rows in which one is unreadable."""
+        """Read a column of moments."""
         parsed = parse_moments(texts.where(self.usable, ""), zone, unit)
-        self.columns.pop(name, None)
-        self._keep(name, parsed)
         if parsed.later is not None:
             self.columns[f"{name}_later"] = parsed.later
         self.skipped += parsed.skipped
-        remedy = "write it as 2020-06-09 18:41:01" if unit == "date" else _MOMENT
-        self._refuse_texts(parsed.bad, column, texts, _no_time, remedy)
+        remedy = "write it as 2020-06-09 18:41:01"
+        remedy = remedy if unit == "date" else "write seconds, or a date as 2020-06-09 18:41:01"
+        self._take(name, texts, column, parsed, "time", remedy)
 
     def read_duration(
         self, name: str, texts: pd.Series[str], column: str, unit: str | None = None
     ) -> None:
-        """Read a column of durations, where none is known yet."""
+        """Read a column of durations."""
         parsed = parse_durations(texts.where(self.usable, ""), unit)
-        self._keep(name, parsed)
-        self._refuse_texts(parsed.bad, column, texts, _no_duration, _DURATION)
+        remedy = "write a number at least 0, or as 1-12:00:00"
+        self._take(name, texts, column, parsed, "duration", remedy)
 
     def read_number(self, name: str, texts: pd.Series[str], column: str) -> None:
         """Read a column of numbers at least 0."""
         parsed = parse_numbers(texts.where(self.usable, ""))
-        self._keep(name, parsed)
-        bad = parsed.bad | (parsed.values < 0)
-        self._refuse_texts(bad, column, texts, lambda text: number_flaw(text)[0], _NUMBER)
-
-
-_MOMENT = "write seconds, or a date as 2020-06-09 18:41:01"
-_DURATION = "write a number at least 0, or as 1-12:00:00"
-_NUMBER = "write a number at least 0"
-
-
-def _no_time(text: str) -> str:
-    return _flaw(text, "time")
-
-
-def _no_duration(text: str) -> str:
-    return _flaw(text, "duration")
+        self._take(name, texts, column, parsed, "number", "write a number at least 0")
 
 
 def _flaw(text: str, noun: str) -> str:
     problem, _ = number_flaw(text)
-    return f"{brief(text.strip())!r} is no {noun}" if problem.endswith("a number") else problem
+    none = problem.endswith("a number") and noun != "number"
+    return f"{brief(text.strip())!r} is no {noun}" if none else problem
 
 
 def nothing(name: str, size: int) -> NDArray[Any]:

@@ -204,8 +204,7 @@ def parse_moments(texts: pd.Series[str], zone: ZoneInfo, unit: str | None = None
     numbers, no_number = _decimals(left.tolist(), MISSING)
     # Before 1970 there is no record; -1 stands for none.
     negative = (numbers < 0) & (numbers != -1)
-    numbers[numbers == -1] = np.nan
-    numbers[negative] = np.nan
+    numbers[numbers < 0] = np.nan
     is_number = ~np.isnan(numbers)
     scaled, rounded = to_seconds(numbers, None if unit == "date" else unit)
     seconds[places] = scaled
@@ -214,7 +213,6 @@ def parse_moments(texts: pd.Series[str], zone: ZoneInfo, unit: str | None = None
         seconds[i], local[i] = date_of(values[i])
     bad[places[no_number]] = np.isnan(seconds[places[no_number]])
     seconds[bad] = np.nan
-    times = int(rounded[is_number].sum())
     later = None
     skipped = np.zeros(len(values), np.bool_)
     clock = np.flatnonzero(local)
@@ -222,6 +220,7 @@ def parse_moments(texts: pd.Series[str], zone: ZoneInfo, unit: str | None = None
         shift = np.zeros(len(values))
         seconds[clock], shift[clock], skipped[clock] = to_utc(seconds[clock], zone)
         later = shift[codes]
+    times = int(rounded[is_number].sum())
     return Parsed(seconds[codes], bad[codes], times, later, int(skipped[codes].sum()))
 
 

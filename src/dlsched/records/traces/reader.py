@@ -22,18 +22,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _DEFAULTS: Final[dict[str, Any]] = {
-    "columns": None,
-    "names": None,
-    "delimiter": None,
-    "timezone": None,
-    "states": None,
-    "clusters": None,
-    "min_gpus": 0,
-    "fractional": "up",
-    "missing": "error",
-    "plausibility": True,
-    "seconds": None,
-    "limit": None,
+    **dict.fromkeys(("columns", "names", "delimiter", "timezone", "states", "clusters")),
+    **{"min_gpus": 0, "fractional": "up", "missing": "error", "plausibility": True},
+    **dict.fromkeys(("seconds", "limit")),
 }
 
 
@@ -134,20 +125,14 @@ def read_trace(
             shown += f", {option}={given[option]!r}"
     return Trace(
         name=name or (where if opened.is_shipped else _stem(opened.source.path)) or "trace",
-        jobs=tuple(jobs),
+        jobs=jobs,
         source=f"read_trace({shown})",
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
-def select(opened: Opened, choice: Choice) -> tuple[list[TraceJob], list[str]]:
-    """Return the jobs of a source that are chosen, and the notes.
-
-    Raises
-    ------
-    InstanceError
-        If the source cannot be used, or no job is left.
-    """
+def select(opened: Opened, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """Return the jobs of a source that are chosen, and the notes."""
     source, layout = opened.source, opened.layout
     named = {column.field for column in source.columns}
     for option in ("states", "clusters"):
@@ -163,29 +148,22 @@ def select(opened: Opened, choice: Choice) -> tuple[list[TraceJob], list[str]]:
         selection.add(rows)
         if selection.is_full:
             break
-    jobs = selection.finish()
-    notes = [*selection.notes(), *source.notes]
+    jobs = tuple(selection.finish())
+    notes = (*selection.notes(), *source.notes)
     if not jobs:
-        raise _empty(source.where, notes, choice, layout.unit == "row", source.frame)
+        raise _empty(opened, notes, choice)
     return jobs, notes
 
 
 def frame_jobs(
     frame: pd.DataFrame, columns: ColumnsLike | None, where: str, plausibility: bool
 ) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
-    """Return the jobs of a data frame, one per row, and the notes; see `Trace.from_frame`.
-
-    Raises
-    ------
-    OptionError
-        If it is no data frame.
-    """
+    """Return the jobs of a data frame, one per row, and the notes; see `Trace.from_frame`."""
     if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
         raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
     opened = open_source(frame, "csv", columns, None)
     opened.source.where = where
-    jobs, notes = select(opened, Choice(plausibility=plausibility))
-    return tuple(jobs), tuple(notes)
+    return select(opened, Choice(plausibility=plausibility))
 
 
 def _stem(path: Path) -> str:
@@ -195,16 +173,18 @@ def _stem(path: Path) -> str:
     return name
 
 
-def _empty(
-    where: str, notes: Sequence[str], choice: Choice, in_rows: bool, frame: pd.DataFrame | None
-) -> InstanceError:
+def _empty(opened: Opened, notes: Sequence[str], choice: Choice) -> InstanceError:
+    source = opened.source
     if not choice.met_states.total():
-        place, remedy = ("row 2", "write one row per job") if in_rows else ("", "list a job")
-        if frame is not None:
-            place, remedy = "", "give at least one row"
-        return InstanceError(where, place, "there is no job", remedy)
+        place, remedy = "row 2", "write one row per job"
+        if source.frame is not None or opened.layout.unit != "row":
+            place, remedy = (
+                "",
+                "give at least one row" if source.frame is not None else "list a job",
+            )
+        return InstanceError(source.where, place, "there is no job", remedy)
     problem = "no job is left" + (f" ({notes[0]})" if notes else "")
     remedy = "choose other states, clusters, or fewer min_gpus"
     if notes and "without a duration" in notes[0] and not choice.seconds:
         remedy = "give the seconds of each model: seconds={'resnet': 0.2} (--seconds resnet=0.2)"
-    return InstanceError(where, "", problem, remedy)
+    return InstanceError(source.where, "", problem, remedy)

@@ -158,7 +158,7 @@ class Selection:
         gpus, shares = self._gpus(rows)
         reasons = self._reasons(rows, duration)
         if self.layout.strict:
-            self._require(rows, duration, np.where(kept, reasons, None))
+            self._require(rows, duration, kept, reasons)
         for place in np.flatnonzero(kept).tolist():
             self.taken += 1
             reason = reasons[place]
@@ -243,11 +243,13 @@ class Selection:
             reasons[np.array([name is None for name in columns["id"]], bool)] = "without an id"
         return reasons
 
-    def _require(self, rows: Rows, duration: Floats, reasons: Texts) -> None:
+    def _require(self, rows: Rows, duration: Floats, kept: Flags, reasons: Texts) -> None:
         """Refuse the first row of a table that is no complete job, unless such rows are counted."""
         names = self.names
-        for place in np.flatnonzero([reason is not None for reason in reasons]).tolist():
+        for place in np.flatnonzero(kept).tolist():
             reason = reasons[place]
+            if reason is None:
+                continue
             if reason == _BACKWARDS:
                 start, end = (names.get(name, name) for name in ("start", "end"))
                 problem = f"the job ends {-duration[place]:g} s before it starts"
@@ -306,29 +308,23 @@ class Selection:
         self.choice.validate(self.layout.states)
         if self.choice.plausibility:
             where = self.source.where
-            plausibility.refuse(self._wrong_states(), where, {})
-            plausibility.refuse(self._wrong_times(), where, self.names, self._backwards)
+            names = self.names | {"state": "state"}
+            plausibility.refuse(self._wrong_shares(), where, names, self._backwards)
             if self.jobs:
                 plausibility.refuse(plausibility.in_jobs(self.jobs), where, self.names)
         return self.jobs
 
-    def _wrong_times(self) -> plausibility.Finding | None:
-        """Return what is wrong if too many jobs end before they start."""
-        backwards = self.omitted[_BACKWARDS]
-        if backwards <= BACKWARDS_SHARE * self.taken:
-            return None
-        everything = counted(self.taken, "job")
-        problem = f"the job ends before it starts, one of {backwards:,} in {everything}"
-        return "duration", problem, "see whether the columns of the times are right"
-
-    def _wrong_states(self) -> plausibility.Finding | None:
-        """Return what is wrong if too many jobs have states that the format does not document."""
+    def _wrong_shares(self) -> plausibility.Finding | None:
+        """Return what is wrong if too many jobs end before they start, or have unknown states."""
+        backwards, taken = self.omitted[_BACKWARDS], counted(self.taken, "job")
+        if backwards > BACKWARDS_SHARE * self.taken:
+            problem = f"the job ends before it starts, one of {backwards:,} in {taken}"
+            return "duration", problem, "see whether the columns of the times are right"
         strange = self._strange()
-        met = self.choice.met_states.total()
-        if sum(strange.values()) <= UNKNOWN_SHARE * met:
+        met, odd = self.choice.met_states.total(), sum(strange.values())
+        if odd <= UNKNOWN_SHARE * met:
             return None
         names = ", ".join(sorted(strange)[:4])
-        odd = sum(strange.values())
         problem = f"{odd:,} of {counted(met, 'job')} have unknown states, as {names:.60}"
         return "state", problem, f"there are: {', '.join(self.layout.states)}"
 

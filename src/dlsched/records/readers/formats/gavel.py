@@ -21,15 +21,14 @@ from dlsched.records.readers.formats.tables import Filler
 from dlsched.records.readers.rows import Rows
 from dlsched.records.readers.table import Table
 
+_LATER: Final = "needs_data_dir total_steps scale_factor"
 NAMES: Final = {
     6: "job_type command num_steps_arg total_steps arrival_time scale_factor",
     7: "job_type command num_steps_arg needs_data_dir total_steps arrival_time scale_factor",
-    9: "job_type command num_steps_arg needs_data_dir total_steps scale_factor priority_weight SLO "
+    9: f"job_type command num_steps_arg {_LATER} priority_weight SLO arrival_time",
+    10: f"job_type command directory num_steps_arg {_LATER} priority_weight SLO arrival_time",
+    12: f"job_type command directory num_steps_arg {_LATER} mode priority_weight SLO duration "
     "arrival_time",
-    10: "job_type command working_directory num_steps_arg needs_data_dir total_steps scale_factor "
-    "priority_weight SLO arrival_time",
-    12: "job_type command working_directory num_steps_arg needs_data_dir total_steps scale_factor "
-    "mode priority_weight SLO duration arrival_time",
 }
 """The columns by their number; 12 are Shockwave's."""
 READ: Final = (

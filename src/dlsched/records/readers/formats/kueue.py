@@ -4,9 +4,9 @@ A workload has pod sets (a count, and what one pod asks for) and conditions: Quo
 Admitted, PodsReady, Evicted, Finished. Of each kind of condition only the last transition is there,
 so that after an eviction the first start is lost. What was admitted counts: of each pod set the
 count, the usage and the flavour of each resource (``status.admission``). A node is one that
-topology-aware scheduling chose; where it chose none, a flavour counts as a node. What was asked for
-counts while a workload is pending. A pod asks for what its containers ask for together, or for more
-while an init container runs. A list of pods is no history: finished pods are deleted.
+topology-aware scheduling chose; where it chose none, a flavour counts as one, ``pool h100``. What
+was asked for counts while a workload is pending. A pod asks for what its containers ask for
+together, or for more while an init container runs. Finished pods are deleted: they are no history.
 
 Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/, Workload.
 """
@@ -27,7 +27,7 @@ from dlsched.records.readers.amounts import SLICES, Gpus, parse_amount
 from dlsched.records.readers.files import open_text
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.formats.tables import fill_gpus
-from dlsched.records.readers.rows import Rows, empty, tuples
+from dlsched.records.readers.rows import POOL, Rows, empty, tuples
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.schema.files import refuse_values
 
@@ -53,6 +53,8 @@ def recognises(head: str) -> bool:
 
 def read(source: Source) -> Iterator[Rows]:
     """Yield the workloads of a file."""
+    import pandas as pd
+
     source.fields |= FIELDS
     with open_text(source.path, source.where) as text:
         items = documents(text.read(), source.where)
@@ -63,30 +65,26 @@ def read(source: Source) -> Iterator[Rows]:
     rows = empty(len(items))
     rows.columns["row"] = np.arange(1, rows.size + 1)
     evicted = 0
-    nodes: list[tuple[tuple[str, int], ...]] = []
-    gpus: list[Gpus | None] = []
-    moments: dict[str, list[str]] = {"submit": [], "start": [], "end": []}
+    nodes: list[tuple[tuple[str, int], ...]] = [()] * rows.size
+    gpus: list[Gpus | None] = [None] * rows.size
+    moments = {name: [""] * rows.size for name in ("submit", "start", "end")}
     for i, item in enumerate(items):
-        held: tuple[tuple[str, int], ...] = ()
-        amount: Gpus | None = None
-        texts = dict.fromkeys(moments, "")
         try:
             workload = Workload(item, source.resource)
-            amount = workload.fill(rows, i)
-            held = workload.nodes()
-            texts = workload.moments()
+            gpus[i] = workload.fill(rows, i)
+            nodes[i] = workload.nodes()
+            for name, spelled in workload.moments().items():
+                moments[name][i] = str(spelled)
             evicted += workload.evicted
         except (AttributeError, KeyError, TypeError, ValueError, OptionError) as error:
             reason = str(error) if isinstance(error, OptionError) else f"({error!r:.80})"
             rows.refuse_row(i, "", f"is no workload of Kueue that can be read: {reason}")
-        gpus.append(amount)
-        nodes.append(held)
-        for name, listed in moments.items():
-            listed.append(texts[name])
     fill_gpus(rows, gpus)
     rows.columns["nodes"] = tuples([tuple(name for name, _ in held) for held in nodes])
     rows.columns["amounts"] = tuples([tuple(n for _, n in held) for held in nodes])
-    _fill_moments(rows, moments)
+    for name, texts in moments.items():  # which are all in UTC
+        column = pd.Series(texts, dtype=object)
+        rows.read_moment(name, column, FIELDS[name], find_zone("UTC"))
     if evicted:
         source.notes.append(
             f"{counted(evicted, 'workload')} evicted at least once: the last admission counts, as "
@@ -240,8 +238,8 @@ class Workload:
                     for domain in topology.get("domains") or ():
                         held[domain["values"][-1]] += amount // count * int(domain["count"])
                 else:
-                    held[(part.get("flavors") or {}).get(name, "")] += amount
-        return tuple((name, amount) for name, amount in held.items() if name and amount)
+                    held[f"{POOL} {(part.get('flavors') or {}).get(name)}"] += amount
+        return tuple((name, amount) for name, amount in held.items() if amount)
 
     def moments(self) -> dict[str, str]:
         """Return creation, admission and end as they are spelled."""
@@ -287,15 +285,6 @@ def _of_container(container: dict[str, Any]) -> dict[str, Any]:
 def _quantity(text: str) -> Any:
     """Return an amount as Kubernetes writes it: 500m, 64Gi, 8k."""
     return parse_amount(text.replace("k", "000") if text.endswith("k") else text)
-
-
-def _fill_moments(rows: Rows, moments: Mapping[str, list[str]]) -> None:
-    """Read creation, admission and end, which are all in UTC."""
-    import pandas as pd
-
-    for moment, spelled in moments.items():
-        texts = pd.Series([str(text) for text in spelled], dtype=object)
-        rows.read_moment(moment, texts, FIELDS[moment], find_zone("UTC"))
 
 
 FORMAT = TraceFormat(

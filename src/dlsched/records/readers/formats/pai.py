@@ -207,10 +207,8 @@ def _header(path: Path, name: str, source: Source) -> Sequence[str]:
 
 
 def _stem(path: Path) -> str:
-    for suffix in reversed(SUFFIXES):
-        if path.name.endswith(suffix):
-            return path.name.removesuffix(suffix)
-    return path.stem
+    endings = [suffix for suffix in SUFFIXES if path.name.endswith(suffix)]
+    return path.name.removesuffix(endings[-1]) if endings else path.stem
 
 
 def _beside(path: Path) -> Path | None:

@@ -89,18 +89,9 @@ def _rows(jobs: list[Job]) -> Rows:
 class Job:
     """One job of the list, with errors that name the job and the key.
 
-    Attributes
-    ----------
-    submit, start, elapsed
-        Submission, first start, and time for which it held its GPUs; NaN if unknown.
-    unknown
-        Why the last is unknown.
-    sizes
-        GPUs of each attempt that has any.
-    nodes
-        What it held on which server at first.
-    uncounted
-        Whether some attempts do not count.
+    Times are seconds, NaN if unknown: `submit`, the first `start`, and `elapsed`, for which it held
+    its GPUs, or `unknown` says why not. `sizes` are the GPUs of each attempt that has any, `nodes`
+    what it held at first; `uncounted` is whether some attempts do not count.
     """
 
     def __init__(self, data: JsonObject, where: str, number: int) -> None:

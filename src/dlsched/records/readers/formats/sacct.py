@@ -21,9 +21,9 @@ from dlsched.records.readers.amounts import Gpus, gpus_of, parse_amount, parse_g
 from dlsched.records.readers.columns import parse_names
 from dlsched.records.readers.files import lines, open_text
 from dlsched.records.readers.format import Source, TraceFormat, first_line
-from dlsched.records.readers.formats.tables import features_of, fill_gpus
+from dlsched.records.readers.formats.tables import features_of, fill_gpus, fill_nodes
 from dlsched.records.readers.hosts import NO_NODES, Nodes, expand_hosts
-from dlsched.records.readers.rows import MOMENTS, Rows, empty, tuples
+from dlsched.records.readers.rows import MOMENTS, Rows, empty
 from dlsched.records.readers.table import CHUNK
 from dlsched.records.readers.values import Known, name_of
 from dlsched.schema.flaws import brief
@@ -77,18 +77,9 @@ def _title(column: str) -> str:
 
 
 class Layout(NamedTuple):
-    """How the rows are divided.
+    """How the rows are divided: the columns in lower case, and what is between them.
 
-    Attributes
-    ----------
-    names
-        The columns, in lower case.
-    delimiter
-        What is between them.
-    has_header
-        Whether the first row has the names.
-    trailing
-        Whether a delimiter ends every row, as with ``-p``.
+    `trailing` is whether a delimiter ends every row, as with ``-p``.
     """
 
     names: tuple[str, ...]
@@ -234,8 +225,7 @@ class Reader:
         # A column of its own comes before those of all resources, which may be cut off.
         self.amounts: list[tuple[str, Known]] = [(c, Known(_count)) for c in counts]
         self.tres = {c: Known(parse_tres) for c in TRES if c in names}
-        self.held = {c: Known(_of_tres(resource)) for c in self.tres}
-        self.amounts += self.held.items()
+        self.amounts += [(column, Known(_of_tres(resource))) for column in self.tres]
         if resource == "gpu":
             self.amounts += [(c, Known(parse_gres)) for c in GRES if c in names]
 
@@ -249,12 +239,10 @@ class Reader:
         for name in NAMES:
             if name in cells:
                 rows.columns[name] = self.names.column(cells[name])
-        for name, field, known in (
-            ("state", "state", self.states),
-            ("constraints", "features", self.features),
-        ):
-            if name in cells:
-                rows.columns[field] = known.column(cells[name])
+        if "state" in cells:
+            rows.columns["state"] = self.states.column(cells["state"])
+        if "constraints" in cells:
+            rows.columns["features"] = self.features.column(cells["constraints"])
         for moment in (m for m in MOMENTS if m in cells):
             rows.read_moment(moment, cells[moment], _title(moment), self.source.zone)
         for name, target, unit in DURATIONS:
@@ -264,7 +252,10 @@ class Reader:
             rows.read_number("priority", cells["priority"], "Priority")
         self._fill_amounts(rows, cells)
         if "nodelist" in cells:
-            self._fill_nodes(rows, cells["nodelist"].where(rows.usable, ""))
+            texts = cells["nodelist"].where(rows.usable, "")
+            fill_nodes(rows, texts, self.hosts, "NodeList")
+            none = texts.str.strip().str.lower() == "none assigned"
+            rows.columns["unassigned"] = none.to_numpy(bool)
         return rows
 
     def _fill_ids(self, rows: Rows, cells: Cells) -> None:
@@ -306,16 +297,6 @@ class Reader:
                 have = rows.get(name)
                 given = np.array([float((a or {}).get(key, 0)) / unit for a in amounts])
                 rows.columns[name] = np.where((given > 0) & np.isnan(have), given, have)
-
-    def _fill_nodes(self, rows: Rows, texts: pd.Series[str]) -> None:
-        nodes = self.hosts.of(texts)
-        bad = np.array([entry is None for entry in nodes], bool)
-        if bad.any():
-            shown = [f"{text!r:.60} is no list of hosts" for text in texts[bad]]
-            rows.refuse(bad, "NodeList", shown)
-        rows.columns["nodes"] = tuples([entry[0] if entry else () for entry in nodes])
-        none = texts.str.strip().str.lower() == "none assigned"
-        rows.columns["unassigned"] = none.to_numpy(bool)
 
 
 def _better(one: Gpus | None, other: Gpus | None) -> Gpus | None:

@@ -16,16 +16,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
 import numpy as np
 
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.records.readers.files import lines, open_text
 from dlsched.records.readers.format import Source, TraceFormat, first_line
-from dlsched.records.readers.rows import Rows, empty
+from dlsched.records.readers.rows import Rows, empty, join
 from dlsched.records.readers.table import CHUNK
-from dlsched.records.readers.values import Floats, Ints, Texts, counted, find_zone, to_micro
+from dlsched.records.readers.values import Floats, Texts, counted, find_zone, to_micro
 from dlsched.schema import brief
 
 FIELDS: Final = 18
@@ -73,7 +73,7 @@ def read(source: Source) -> Iterator[Rows]:
     """Yield the rows of a file."""
     source.fields |= {field: _name(place) for field, place in _PLACES.items()}
     header: dict[str, str] = {}
-    parts: list[Part] = []
+    parts: list[Rows] = []
     with open_text(source.path, source.where) as text:
         listed = _rows_of(text, source.where, header)
         size = source.first
@@ -130,42 +130,30 @@ def _apply_header(source: Source, header: Mapping[str, str]) -> int:
     return int(begin) if source.dated else 0
 
 
-class Part(NamedTuple):
-    """Some rows: their numbers in the file, the fields, and the rows that cannot be read."""
-
-    rows: Ints
-    numbers: Floats
-    broken: dict[int, tuple[str, str]]
-
-
-def _part(chunk: list[tuple[int, list[str]]]) -> Part:
-    broken: dict[int, tuple[str, str]] = {}
+def _part(chunk: list[tuple[int, list[str]]]) -> Rows:
+    """Return some rows, of which the numbers are in the column ``fields``."""
+    rows = empty(len(chunk))
+    rows.columns["row"] = np.array([row for row, _ in chunk], np.int64)
     numbers = np.full((len(chunk), FIELDS), -1.0)
     for i, (_, cells) in enumerate(chunk):
         if len(cells) < FIELDS:
-            broken[i] = "", f"has {len(cells)} fields, not {FIELDS}"
+            rows.refuse_row(i, "", f"has {len(cells)} fields, not {FIELDS}")
             continue
         for place in USED:
             try:
                 numbers[i, place] = float(cells[place])
             except ValueError:
-                broken.setdefault(i, (_name(place), f"{brief(cells[place])!r} is no number"))
-    return Part(np.array([row for row, _ in chunk], np.int64), numbers, broken)
+                rows.refuse_row(i, _name(place), f"{brief(cells[place])!r} is no number")
+    rows.columns["fields"] = numbers
+    return rows
 
 
-def _rows(parts: list[Part], source: Source, header: Mapping[str, str]) -> Rows:
+def _rows(parts: list[Rows], source: Source, header: Mapping[str, str]) -> Rows:
     """Return the rows of some parts."""
     begin = _apply_header(source, header)
-    numbers = np.concatenate([part.numbers for part in parts])
-    rows = empty(len(numbers))
-    rows.columns["row"] = np.concatenate([part.rows for part in parts])
-    first = 0
-    for part in parts:
-        for i, (column, problem) in part.broken.items():
-            rows.refuse_row(first + i, column, problem)
-        first += len(part.rows)
-    moments = numbers[:, 1]
-    moments[moments >= 0] += begin
+    rows = join(parts)
+    numbers = rows.columns.pop("fields")
+    numbers[numbers[:, 1] >= 0, 1] += begin
     _fill(rows, numbers, source)
     return rows
 

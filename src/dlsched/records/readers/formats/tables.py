@@ -64,7 +64,7 @@ class Layout:
 
     columns: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
-    instead: Mapping[str, Any] = field(default_factory=dict)
+    instead: dict[str, Any] = field(default_factory=dict)
     remedy: str = "rename one, or pass columns="
     filled: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
@@ -151,9 +151,7 @@ class Filler:
 
     def _fill(self, rows: Rows, column: Column, texts: pd.Series[str]) -> None:
         field, name, unit = column.field, column.name, column.unit
-        if field == "id":
-            rows.columns["id"] = self._names.column(texts)
-        elif field in NAMES or field == "state":
+        if field in ("id", "state", *NAMES):
             rows.columns[field] = self._names.column(texts)
         elif field == "features":
             rows.columns[field] = self._features.column(texts)
@@ -166,7 +164,7 @@ class Filler:
         elif field == "gpus":
             self._fill_gpus(rows, texts, name)
         else:
-            self._fill_nodes(rows, texts, name)
+            fill_nodes(rows, texts.where(rows.usable, ""), self._nodes, name)
 
     def _fill_gpus(self, rows: Rows, texts: pd.Series[str], name: str) -> None:
         texts = texts.where(rows.usable, "")
@@ -177,15 +175,6 @@ class Filler:
             rows.refuse(
                 bad, name, [_gpu_flaw(text) for text in texts[bad]], "write it as 8 or gpu:a100:8"
             )
-
-    def _fill_nodes(self, rows: Rows, texts: pd.Series[str], name: str) -> None:
-        texts = texts.where(rows.usable, "")
-        nodes = self._nodes.of(texts)
-        bad = np.array([entry is None for entry in nodes], bool)
-        shown = [f"{brief(text)!r} is no list of hosts" for text in texts[bad]]
-        rows.refuse(bad, name, shown, "write it as n[1-4]")
-        rows.columns["nodes"] = tuples([entry[0] if entry else () for entry in nodes])
-        rows.columns["amounts"] = tuples([entry[1] if entry else () for entry in nodes])
 
     def _fill_stages(self, rows: Rows, stages: Sequence[Floats]) -> None:
         """Keep the stages of rows that have all of them; refuse those that have some."""
@@ -223,6 +212,17 @@ def fill_gpus(rows: Rows, read: Sequence[Any]) -> Floats:
             [None if gpus is None else gpus.slices for gpus in read], object
         )
     return counts
+
+
+def fill_nodes(rows: Rows, texts: pd.Series[str], known: Known, name: str) -> None:
+    """Take over the nodes of each row; refuse the rows whose nodes cannot be read."""
+    nodes = known.of(texts)
+    bad = np.array([entry is None for entry in nodes], bool)
+    if bad.any():
+        shown = [f"{brief(text)!r} is no list of hosts" for text in texts[bad]]
+        rows.refuse(bad, name, shown, "write it as n[1-4]")
+    rows.columns["nodes"] = tuples([entry[0] if entry else () for entry in nodes])
+    rows.columns["amounts"] = tuples([entry[1] if entry else () for entry in nodes])
 
 
 def features_of(text: str) -> str | None:
