@@ -18,7 +18,7 @@ CORE |= {"registry", "results", "run", "schema", "solvers", "text", "variants"}
 ``variants`` is here because proofs and api import it, ``display`` because problems draw with it and
 `compare` returns its table.
 """
-APART = ("records.traces",)
+APART = ("records.readers", "records.traces")
 """Folders that stand in another place than their package: a history stands on the simulator."""
 
 

@@ -19,6 +19,7 @@ EXTRAS = {
     "psutil": "bench",
     "pyarrow": "report",
     "pytest": "testing",
+    "yaml": "kueue",
 }
 """Per library that dlsched imports and may be missing: the extra of pyproject.toml that has it."""
 

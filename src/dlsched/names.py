@@ -26,6 +26,8 @@ MOVED = {
     "dlsched.problems.utility.exact.bounds": "dlsched.problems.utility.programs.lagrangian",
     "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
+    "dlsched.records.sacct_text": "dlsched.records.swf_text",
+    "dlsched.records.write_sacct": "dlsched.records.write_swf",
     "dlsched.result": "dlsched.results.result",
     "dlsched.simulation.clairvoyant": _CLAIMS,
     "dlsched.simulation.measures.latency": _CLAIMS,

@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,17 +139,18 @@ class Reader(NamedTuple):
 
 
 VALUES = 10_000_000, "values"
+KUEUE = partial(dlsched.read_history, format="kueue")
+SWF = partial(dlsched.read_history, format="swf")
 READERS = {
     "document": Reader(
         dlsched.load, "x.json", '{"dlsched": 1, "servers": [', "[],", "[],", *VALUES
     ),
     "rates": Reader(read_rates, "x.json", "[", "[],", "[],", *VALUES),
-    "kueue": Reader(dlsched.read_history, "x.json", '{"items": [', "{},", "{},", *VALUES),
+    "kueue": Reader(KUEUE, "x.json", '{"items": [', "{},", "{},", *VALUES),
     "table": Reader(dlsched.read_history, "x.csv", f"{TABLE},user\n", f"1,1,1,9,1,{LONG}\n"),
     "nodes": Reader(nodes, "x.csv", "name,gpus\n", "a,1\n"),
-    "wide": Reader(dlsched.read_history, "x.csv", TABLE, ",x", ",x", 50_000_000, "cells"),
     "trace": Reader(read_trace, "x.csv", HELIOS, f"a,1,2020-04-01 00:00:00,1,{LONG}\n"),
-    "swf": Reader(dlsched.read_history, "x.swf", "", f"; {LONG}\n"),
+    "swf": Reader(SWF, "x.swf", "", f"; {LONG}\n"),
     "sacct": Reader(dlsched.read_history, "x.txt", SACCT, f"1|a|b|c|d|0|0|0|n|gpu=1|{LONG}\n"),
     "philly": Reader(read_trace, "cluster_job_log", "[", f"{json.dumps(PHILLY)},\n"),
 }

@@ -11,8 +11,9 @@ import pytest
 from record_files import SACCT, fifo, read, row, waits
 
 from dlsched import History
-from dlsched.records import sacct_text, swf_text
+from dlsched.records import swf_text
 from dlsched.simulation import Simulation
+from sacct_writer import sacct_text
 
 
 def anonymised(run: Simulation) -> str:

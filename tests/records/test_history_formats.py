@@ -16,7 +16,7 @@ COLUMNS = (
     "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
     "jobname"
 )
-SACCT: dict[str, Any] = {"format": "sacct", "columns": COLUMNS}
+SACCT: dict[str, Any] = {"format": "sacct", "names": COLUMNS}
 SAMPLES = {"philly": 38, "helios": 32, "acme": 39, "pai": 39}
 CPUS = SACCT | {"resource": "cpu"}
 

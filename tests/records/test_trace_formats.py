@@ -115,7 +115,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     (PAI_FILES, {"fractional": "drop"}, "one 4 0 700", "3 of 4 jobs left out: 1 asking for a fr|"),
     (PAI_FILES, {"states": "Failed"}, "one 4 0 700", "1 of 4|pai_job_table.csv is not beside it"),
     (PAI_FILES, {"clusters": "T4"}, "two 5 0 60", "1 of 4|1 job with a fraction|"),
-    (PAI_TURNED, {"mapping": "pai"}, "one 4 0 700, two 5 400 60", "2 of 4|1 job|"),
+    (PAI_TURNED, {"format": "pai"}, "one 4 0 700, two 5 400 60", "2 of 4|1 job|"),
     # If the table of jobs is there, its start is the submission and its status the job's.
     (WITH_JOBS, {}, "one 4 0 700, two 5 50 60", "2 of 4|1 job|pai_job_table.header is not beside"),
     (WITH_JOBS, {"states": "Failed"}, "two 5 0 60", "1 of 4|1 job|pai_job_table.header is not"),
@@ -141,7 +141,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"x": LAYOUT}, {}, "7 4 0 9", ""),
     ({"x": gzip.compress(LAYOUT.encode())}, {}, "7 4 0 9", ""),
     ({"x": gzip.compress(f"\ufeff{TWO}".encode())}, {}, "j0 10 0 2400, j1 1 1 30", "1 job had att"),
-    ({"x": OWN}, {"mapping": SMALL}, "x 2 0 1", ""),
+    ({"x": OWN}, {"columns": SMALL}, "x 2 0 1", ""),
 ]
 
 

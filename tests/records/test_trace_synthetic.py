@@ -13,7 +13,7 @@ import pytest
 
 import dlsched
 from calls import run
-from dlsched.records import FORMATS, read_trace, snapshot, synthesise, write_trace
+from dlsched.records import read_trace, snapshot, synthesise, write_trace
 from dlsched.testing import oracles
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def test_the_command_reads_as_python_does(tmp_path: Path) -> None:
     assert notes == [f"note: sample-pai: {note}" for note in trace.notes] and notes
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", JOBS)
 def test_from_a_sample_to_an_optimum(kind: str) -> None:
     """A moment becomes an instance, whose proved optimum is what brute force finds.
 

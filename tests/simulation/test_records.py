@@ -1,4 +1,4 @@
-"""Simulations as `sacct` text and as SWF, and the files that the command writes."""
+"""Simulations as SWF, and the files that the command writes."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from simulation_cases import by_hand
 
 from dlsched import OptionError
 from dlsched.cli import app
-from dlsched.records import sacct_text, swf_text, write_sacct
+from dlsched.records import swf_text, write_swf
 from dlsched.simulation import Cluster, Simulation, simulate
 
 
@@ -20,37 +20,10 @@ def run() -> Simulation:
     return simulate(by_hand(*jobs), Cluster.uniform(2, 2), "fifo")
 
 
-def cells(text: str) -> list[dict[str, str]]:
-    """Return the rows of `sacct` text by the names of its columns."""
-    head, *rows = [line.split("|") for line in text.splitlines()]
-    return [dict(zip(head, row, strict=True)) for row in rows]
-
-
-def test_sacct_has_what_slurm_prints(run: Simulation) -> None:
-    """A row has local times, the limit with its days, hosts as a list, and GPUs as TRES."""
-    rows = cells(sacct_text(run, timezone="Europe/Berlin", accounts={"ann_1": "lab"}))
-    assert [(row["User"], row["Account"]) for row in rows[:2]] == [
-        ("ann_1", "lab"),
-        ("user", "default"),
-    ]
-    third = rows[2]
-    assert third["JobID"] == "3" and third["JobName"] == "c"
-    assert third["Submit"] == "2026-01-01T01:00:00"
-    assert third["Start"] == "2026-01-01T01:00:10"
-    assert third["End"] == "2026-01-01T01:00:20"
-    assert (third["Elapsed"], third["Timelimit"]) == ("00:00:10", "1-01:01:01")
-    assert third["AllocTRES"] == "billing=2,cpu=2,gres/gpu=2,node=1"
-    assert (third["State"], third["NodeList"]) == ("COMPLETED", "s1")
-
-
 def test_a_preempted_job_has_a_row_for_each_run() -> None:
-    """Each run after the first is submitted when the one before ended, as after a requeue."""
+    """A line summarises it; each run after the first waits from the end of the one before."""
     jobs = by_hand({"gpus": 2, "work": 100}, {"gpus": 2, "submit": 10, "work": 5})
     preempted = simulate(jobs, Cluster.uniform(1, 2), "srtf")
-    rows = [row for row in cells(sacct_text(preempted)) if row["JobID"] == "1"]
-    assert [row["State"] for row in rows] == ["PREEMPTED", "COMPLETED"]
-    assert rows[1]["Submit"] == rows[0]["End"] == "2026-01-01T00:00:10"
-    assert rows[1]["Start"] == "2026-01-01T00:00:15"
     lines = [line.split() for line in swf_text(preempted).splitlines() if line[0] != ";"]
     shown = [[line[i] for i in (0, 1, 2, 3, 10)] for line in lines]
     assert shown == [
@@ -75,14 +48,13 @@ def test_swf_has_a_header_and_18_fields(run: Simulation) -> None:
 
 
 def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`simulate` writes both records and the chart; a bad name is refused before the simulation."""
+    """`simulate` writes the record and the chart; a bad name is refused before the simulation."""
     trace = ["simulate", "synthetic-1", "-p", "fifo", "--limit", "20", "--json", "-q"]
-    files = ["--sacct", "a.txt", "--swf", "a.swf", "--timeline", "a.html"]
+    files = ["--swf", "a.swf", "--timeline", "a.html"]
     with pytest.raises(SystemExit) as stopped:
-        app([*trace, *files, "--timezone", "Europe/Berlin"])
+        app([*trace, *files])
     assert stopped.value.code == 0
     assert json.loads(capsys.readouterr().out)["completed"] == 20
-    assert {row["JobName"] for row in cells((workdir / "a.txt").read_text())}
     assert (workdir / "a.swf").read_text().startswith("; Version: 2.2")
     with pytest.raises(SystemExit) as stopped:
         app([*trace, "--timeline", "a.gif"])
@@ -93,12 +65,10 @@ def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixtu
 def test_what_a_record_cannot_say(tmp_path: Path, run: Simulation) -> None:
     """Fractions of seconds are rounded down, and said; what is no clock is one error."""
     made = simulate(by_hand({"work": 1.5}), Cluster.uniform(1, 1), "fifo")
-    (note,) = write_sacct(made, tmp_path / "a.txt")
+    (note,) = write_swf(made, tmp_path / "a.swf")
     assert "1 stretches begin or end within a second" in note
-    assert cells((tmp_path / "a.txt").read_text())[0]["Elapsed"] == "00:00:01"
+    assert (tmp_path / "a.swf").read_text().splitlines()[-1].split()[3] == "1"
     with pytest.raises(OptionError, match=r"begin='soon' is no time; write it as 2026-"):
-        sacct_text(run, begin="soon")
-    with pytest.raises(OptionError, match="timezone='Berlin' is unknown here; write an IANA name"):
-        sacct_text(run, timezone="Berlin")
+        swf_text(run, begin="soon")
     with pytest.raises(OptionError, match="fraction of a second"):
         swf_text(run, begin="2026-01-01T00:00:00.5")

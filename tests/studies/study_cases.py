@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from dlsched.records import History, read_history, write_sacct
+from dlsched.records import History, read_history
 from dlsched.simulation import Cluster, Workload, simulate
+from sacct_writer import write_sacct
 
 
 def crowded(count: int, seed: int = 1) -> Workload:

@@ -171,7 +171,7 @@ def test_figures_as_json_and_csv(folder: Path) -> None:
         ("--command slrm", "did you mean 'slurm'", 2),
         ("", "name the file of the record", 2),
         ("none.txt", "none.txt: cannot be read", 2),
-        ("sacct.txt --columns submit=a,b", "'b' names no column; write FIELD=COLUMN", 2),
+        ("sacct.txt --column b", "'b' names no column; write FIELD=NAME", 2),
         ("sacct.txt -o sacct.txt", "it is a file: name a folder", 2),
     ],
 )

@@ -12,8 +12,8 @@ from glob import escape, glob
 
 from dlsched import library, registry
 from dlsched.errors import DlschedError
-from dlsched.records import FORMATS, MAPPINGS
-from dlsched.records.traces.reader import SHIPPED
+from dlsched.records import FORMATS
+from dlsched.records.readers.opening import SHIPPED
 from dlsched.simulation.policies import list_policies
 
 
@@ -45,6 +45,6 @@ _KNOWN: dict[str, Callable[[], Iterable[str]]] = {
     "methods": _methods,
     "policies": list_policies,
     "traces": lambda: SHIPPED,
-    "formats of traces": lambda: ["auto", *FORMATS, *MAPPINGS],
-    "formats of records": lambda: ["sacct", "swf", "kueue", "csv"],
+    "formats of traces": lambda: ["auto", *FORMATS],
+    "formats of records": lambda: [name for name, layout in FORMATS.items() if layout.record],
 }

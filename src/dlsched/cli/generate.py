@@ -13,7 +13,7 @@ from dlsched.cli.exits import put
 from dlsched.cli.options import Output, Reading, Seed, flag, given, offered
 from dlsched.cli.output import Answer, fields
 from dlsched.cli.progress import say
-from dlsched.cli.reading import columns_of, notes_on_stderr
+from dlsched.cli.reading import notes_on_stderr
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
 from dlsched.records import parse_duration, read_trace, snapshot
@@ -44,7 +44,7 @@ class OfTrace:
         "auto",
         "--format",
         metavar="NAME",
-        help="philly, helios, acme, pai, openb, muri or tiresias; auto finds it out.",
+        help="philly, helios, gavel, pollux, sacct, ...; auto finds it out.",
         autocompletion=offered("formats of traces"),
     )
 
@@ -129,9 +129,8 @@ def _from_trace(
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(source.at)
     say(Stage.LOADING, f"the trace {source.trace}")
-    mapping = columns_of(reading.column) if reading.column else source.layout
     with notes_on_stderr("dlsched.records.traces"):
-        jobs = read_trace(source.trace, mapping, **reading.options())
+        jobs = read_trace(source.trace, source.layout, **reading.options())
     say(Stage.BUILDING, f"the cluster at {source.at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)
     return shot.instance(problem, **options)

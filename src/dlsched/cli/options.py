@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from dlsched.errors import OptionError
+from dlsched.records.readers.columns import parse_columns
 
 
 def offered(*kinds: str) -> Callable[[str], list[str]]:
@@ -78,20 +79,51 @@ class Jobs:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a trace is read."""
+class Columns:
+    """How a table is read."""
 
     column: list[str] = Option(
         [],
         metavar="FIELD=NAME[:UNIT]",
-        help="The column of a field, instead of a format; repeatable.",
+        help="The column of a field, in ms, s, min, h or as a date; repeatable.",
     )
-    state: list[str] = Option([], metavar="NAME", help="Only such jobs; repeatable.")
+    names: str | None = Option(
+        None, metavar="A,B,...", help="The columns of a file without a header, in order."
+    )
+    delimiter: str | None = Option(None, metavar="C", help="Between columns; else found out.")
     cluster: list[str] = Option([], metavar="NAME", help="Only its jobs; repeatable.")
+    timezone: str | None = Option(
+        None, metavar="ZONE", help="Of times without one, as Europe/Berlin; else UTC."
+    )
+
+    def reading(self) -> dict[str, Any]:
+        """Return the options of both readers that were given."""
+        options = {name: value for name, value in given(self).items() if name in SHARED}
+        if "column" in options:
+            options["columns"] = parse_columns(options.pop("column"))
+        if "cluster" in options:
+            options["clusters"] = options.pop("cluster")
+        return options
+
+
+SHARED = ("column", "names", "delimiter", "cluster", "timezone")
+
+
+@dataclass(frozen=True)
+class Reading(Columns):
+    """How a trace is read."""
+
+    state: list[str] = Option([], metavar="NAME", help="Only such jobs; repeatable.")
     fractional: str | None = Option(
         None,
         metavar="RULE",
         help="Shares of a GPU, each rounded up (up), their sum (total), or drop.",
+    )
+    missing: str | None = Option(
+        None, metavar="RULE", help="A row of a table that lacks a time: error, or drop."
+    )
+    seconds: list[str] = Option(
+        [], metavar="MODEL=S", help="Of an iteration, in traces without durations; repeatable."
     )
     plausibility: bool | None = Option(
         None, "--plausibility/--no-plausibility", help="Refuse impossible values."
@@ -99,21 +131,18 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """Return the options of `dlsched.records.read_trace` that were given."""
-        names = {"state": "states", "cluster": "clusters"}
-        options = given(self)
-        options.pop("column", None)
-        return {names.get(name, name): value for name, value in options.items()}
+        options = {name: value for name, value in given(self).items() if name not in SHARED}
+        if "state" in options:
+            options["states"] = options.pop("state")
+        if "seconds" in options:
+            options["seconds"] = _numbers("--seconds", options["seconds"])
+        return options | self.reading()
 
 
 @dataclass(frozen=True)
 class Record:
     """A scheduler's record."""
 
-    columns: str | None = Option(
-        None,
-        metavar="NAMES",
-        help="Without a header: jobid,state,... in order; of CSV: submit=qtime,start=...",
-    )
     resource: str | None = Option(
         None, metavar="R", help="What jobs are counted in: gpu, the default, cpu or node."
     )
@@ -126,29 +155,28 @@ class Record:
     knows: str | None = Option(
         None, metavar="WHAT", help="Of durations: limit, the default, truth or user_mean."
     )
-    timezone: str | None = Option(
-        None, metavar="ZONE", help="Of times without one, as Europe/Berlin; else UTC."
-    )
 
     def reader_options(self) -> dict[str, Any]:
-        """Return the options of `dlsched.read_history` that were given.
+        """Return the options of `dlsched.read_history` that were given."""
+        return {name: value for name, value in given(self).items() if name in ("resource", "nodes")}
 
-        Raises
-        ------
-        OptionError
-            If a field of a table has no column.
-        """
-        names = ("resource", "nodes", "timezone")
-        read = {name: value for name, value in given(self).items() if name in names}
-        if self.columns is None:
-            return read
-        columns = [part.strip().partition("=") for part in self.columns.split(",")]
-        lacking = [field for field, equals, _ in columns if not equals]
-        if len(lacking) == len(columns):
-            return read | {"columns": lacking}
-        if lacking:
-            raise OptionError(f"--columns: {lacking[0]!r} names no column; write FIELD=COLUMN")
-        return read | {"columns": {field: column for field, _, column in columns}}
+
+def _numbers(option: str, pairs: list[str]) -> dict[str, float]:
+    """Return the numbers of some ``NAME=NUMBER``.
+
+    Raises
+    ------
+    OptionError
+        If one is none.
+    """
+    numbers = {}
+    for pair in pairs:
+        name, _, number = pair.rpartition("=")
+        try:
+            numbers[name] = float(number)
+        except ValueError:
+            raise OptionError(f"{option} {pair!r} is no number; write NAME=NUMBER") from None
+    return numbers
 
 
 def given(group: Any) -> dict[str, Any]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dlsched.cli.exits import put_note
-from dlsched.cli.options import Jobs, Machines, Reading, Record, flag, given
+from dlsched.cli.options import SHARED, Jobs, Machines, Reading, Record, flag, given
 from dlsched.cli.progress import say
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
-from dlsched.records.history.fields import FORMATS
-from dlsched.records.history.reader import detect, read_history
-from dlsched.records.traces.reader import SHIPPED, read_trace
-from dlsched.records.traces.record import counted
+from dlsched.records import FORMATS, read_history, read_trace
+from dlsched.records.readers.formats import detect
+from dlsched.records.readers.opening import SHIPPED
+from dlsched.records.readers.values import counted
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
@@ -26,8 +26,6 @@ from dlsched.simulation.workload.profiles import profile_options
 SERVERS = 8
 GPUS = 8
 """The cluster of a trace unless it is stated."""
-OF_RECORDS = ("sacct", "swf", "kueue")
-"""Formats that are found out to be a scheduler's record."""
 
 RunPolicy = Callable[..., Simulation]
 """Simulates a policy on what was read, by the options of `dlsched.simulation.simulate`."""
@@ -41,11 +39,9 @@ def simulated(
     if jobs.profile_option and jobs.profiles is None:
         raise OptionError("--profile-option belongs to --profiles; name the set of profiles")
     of_record = given(record)
-    of_record.pop("timezone", None)
     if _is_record(name, layout, bool(reading.column), bool(of_record)):
         of_trace = given(machines) | given(jobs) | given(reading)
-        of_trace.pop("column", None)
-        for option in of_trace:
+        for option in (name for name in of_trace if name not in SHARED):
             raise OptionError(
                 f"{flag(option)} does not belong to a scheduler's record, whose jobs and nodes are "
                 "taken as they are; leave it out"
@@ -61,10 +57,13 @@ def simulated(
 
 def _is_record(name: str, layout: str, columns_named: bool, record_asked: bool) -> bool:
     if layout in FORMATS:
-        return True
-    if layout != "auto" or columns_named or name in SHIPPED:
+        return FORMATS[layout].record
+    if layout != "auto" or name in SHIPPED or (columns_named and not record_asked):
         return False
-    return record_asked or (Path(name).is_file() and detect(Path(name), name) in OF_RECORDS)
+    if record_asked:
+        return True
+    found = detect(Path(name), name) if Path(name).is_file() else None
+    return found is not None and FORMATS[found].record
 
 
 def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Reading) -> RunPolicy:
@@ -73,10 +72,10 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
         known = profile_options(jobs.profiles)
         options = settings(jobs.profile_option, known, f"--profiles {jobs.profiles}")
     trace: Any = name
-    mapping = columns_of(reading.column) if reading.column else layout
-    if mapping != "auto" or reading.options():
+    few = jobs.limit is not None and jobs.profiles is None
+    if few or layout != "auto" or reading.options():
         with notes_on_stderr("dlsched.records.traces"):
-            trace = read_trace(name, mapping, **reading.options())
+            trace = read_trace(name, layout, limit=jobs.limit, **reading.options())
     workload = Workload.from_trace(
         trace, jobs.profiles, together=jobs.together, limit=jobs.limit, **options
     )
@@ -91,9 +90,7 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
 
 
 def _record(name: str, layout: str, reading: Reading, record: Record) -> RunPolicy:
-    options = record.reader_options()
-    if reading.column:
-        options["columns"] = columns_of(reading.column)
+    options = record.reader_options() | reading.reading()
     with notes_on_stderr("dlsched.records.history"):
         history = read_history(name, layout, **options)
     period = history.within(record.since, record.until, partition=record.partition)
@@ -122,27 +119,3 @@ def notes_on_stderr(name: str) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.propagate = before
-
-
-def columns_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return which column holds which field, of ``FIELD=NAME`` or ``FIELD=NAME:UNIT``.
-
-    Raises
-    ------
-    OptionError
-        If one names no column.
-    """
-    mapping: dict[str, Any] = {}
-    for pair in pairs:
-        name_of_field, equals, name = pair.partition("=")
-        if not equals or not name:
-            raise OptionError(
-                f"--column {pair!r} names no column; write FIELD=NAME or FIELD=NAME:UNIT"
-            )
-        stem, colon, unit = name.rpartition(":")
-        entry: Any = (stem, unit) if colon else name
-        if name_of_field == "stages":
-            mapping.setdefault(name_of_field, []).append(entry)
-        else:
-            mapping[name_of_field] = entry
-    return mapping

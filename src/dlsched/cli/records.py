@@ -14,8 +14,7 @@ from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.extras import require
 from dlsched.records import write_swf
-from dlsched.records.history.writers.runs import BEGIN, moment
-from dlsched.records.history.writers.sacct import write_sacct, zone_of
+from dlsched.records.history.writer import BEGIN, moment
 from dlsched.run import Stage
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.simulation import Simulation, write_timeline
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 class Outputs:
     """Files to write besides the log."""
 
-    sacct: Path | None = Option(
-        None, metavar="FILE", help="Write it as `sacct` of Slurm prints it, in --timezone."
-    )
     swf: Path | None = Option(
         None, metavar="FILE", help="Write it in the Standard Workload Format."
     )
@@ -40,23 +36,21 @@ class Outputs:
         metavar="FILE",
         help="Draw every GPU over time: .html, that can be zoomed, .svg, .pdf or .png.",
     )
-    begin: str = Option(BEGIN, metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
+    begin: str = Option(BEGIN, metavar="TIME", help="Time 0 in --swf, UTC.")
 
-    def require_usable(self, timezone: str) -> None:
+    def require_usable(self) -> None:
         """Refuse what cannot be written, before the simulation.
 
         Raises
         ------
         OptionError
-            Naming the file, the time or the zone.
+            Naming the file or the time.
         ExtraMissing
             If the library of a picture is not installed.
         """
         moment(self.begin)
-        zone_of(timezone)
-        for path in (self.sacct, self.swf):
-            if path is not None:
-                validate_target(path)
+        if self.swf is not None:
+            validate_target(self.swf)
         if self.timeline is not None:
             target(self.timeline, ".html", *(f".{form}" for form in FORMATS))
             if self.timeline.suffix == ".html":
@@ -64,17 +58,12 @@ class Outputs:
             else:
                 require("matplotlib", "drawing")
 
-    def write(self, run: Simulation, timezone: str) -> None:
+    def write(self, run: Simulation) -> None:
         """Write the files; what a record cannot say of the simulation is noted on stderr."""
-        notes: tuple[str, ...] = ()
-        if self.sacct is not None:
-            say(Stage.BUILDING, str(self.sacct))
-            notes += write_sacct(run, self.sacct, begin=self.begin, timezone=timezone)
         if self.swf is not None:
             say(Stage.BUILDING, str(self.swf))
-            notes += write_swf(run, self.swf, begin=self.begin)
-        for note in dict.fromkeys(notes):
-            put_note(note)
+            for note in write_swf(run, self.swf, begin=self.begin):
+                put_note(note)
         if self.timeline is not None:
             say(Stage.BUILDING, str(self.timeline))
             _draw(run, self.timeline)

@@ -74,8 +74,7 @@ def simulate(
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = settings(setting, policy_options(find_policy(policy)), f"the policy {policy}")
-    timezone = record.timezone or "UTC"
-    outputs.require_usable(timezone)
+    outputs.require_usable()
     run_policy = simulated(trace, layout, machines, jobs, reading, record)
     try:
         run = run_policy(
@@ -93,7 +92,7 @@ def simulate(
         raise
     say(Stage.CHECKING, "the log")
     violations = run.audit().violations
-    outputs.write(run, timezone)
+    outputs.write(run)
     figures = _figures(run, bounds) | {"violations": len(violations)}
     for violation in violations[:_SHOWN]:
         put_note(str(violation))

@@ -9,7 +9,7 @@ from typing import Any
 from typer import Argument, Option
 
 from dlsched.cli.exits import put_note
-from dlsched.cli.options import Record, Seed, offered
+from dlsched.cli.options import Columns, Record, Seed, offered
 from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import note, say
 from dlsched.errors import OptionError, UnknownName
@@ -24,8 +24,8 @@ from dlsched.studies.files import study_data
 COMMANDS = {
     "slurm": (
         "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D -S 2026-01-01 -E now "
-        "-o JobID,User,Account,Partition,State,Submit,Eligible,Start,End,Elapsed,Timelimit,"
-        "NodeList,ReqTRES,AllocTRES,JobName > sacct.txt"
+        "-o JobID,Cluster,User,Account,Partition,QOS,Priority,State,Submit,Eligible,Start,End,"
+        "Elapsed,Suspended,Timelimit,NodeList,Constraints,ReqTRES,AllocTRES,JobName > sacct.txt"
     ),
     "nodes": 'sinfo -N -o "%N|%G|%P" > nodes.txt',
 }
@@ -53,9 +53,9 @@ def study(
     *,
     file: Path | None = Argument(None, metavar="FILE", help="What the scheduler recorded."),
     layout: str = Option(
-        "auto", "--format", metavar="NAME", help="sacct, swf, kueue, csv; auto: found out."
+        "auto", "--format", metavar="NAME", help="sacct, swf, kueue, csv, ...; auto: found out."
     ),
-    delimiter: str | None = Option(None, metavar="C", help="Between columns."),
+    columns: Columns,
     record: Record,
     policy: list[str] = Option(
         POLICIES,
@@ -100,7 +100,7 @@ def study(
     if output is not None:
         _require_usable(output)
     say(Stage.LOADING, str(file))
-    history = read_history(file, layout, delimiter=delimiter, **record.reader_options())
+    history = read_history(file, layout, **columns.reading(), **record.reader_options())
     if output is not None:
         make_folder(output)
     knows: Any = record.knows or "limit"  # another word is an error that names them

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from dlsched.records.history.history import History as History
     from dlsched.records.history.period import Period as Period
     from dlsched.records.history.reader import read_history as read_history
-    from dlsched.records.history.writers.sacct import sacct_text as sacct_text
-    from dlsched.records.history.writers.sacct import write_sacct as write_sacct
-    from dlsched.records.history.writers.swf import swf_text as swf_text
-    from dlsched.records.history.writers.swf import write_swf as write_swf
-    from dlsched.records.traces.columns import MAPPINGS as MAPPINGS
-    from dlsched.records.traces.duration import parse_duration as parse_duration
-    from dlsched.records.traces.formats import FORMATS as FORMATS
+    from dlsched.records.history.writer import swf_text as swf_text
+    from dlsched.records.history.writer import write_swf as write_swf
+    from dlsched.records.readers.columns import MAPPINGS as MAPPINGS
+    from dlsched.records.readers.format import TraceFormat as TraceFormat
+    from dlsched.records.readers.formats import FORMATS as FORMATS
+    from dlsched.records.readers.values import parse_duration as parse_duration
     from dlsched.records.traces.job import TraceJob as TraceJob
     from dlsched.records.traces.reader import read_trace as read_trace
-    from dlsched.records.traces.record import TraceFormat as TraceFormat
     from dlsched.records.traces.replay import Placement as Placement
     from dlsched.records.traces.replay import Replay as Replay
     from dlsched.records.traces.replay import replay as replay
@@ -41,14 +39,13 @@ _NAMES = {
     "history.history": "History",
     "history.period": "Period",
     "history.reader": "read_history",
-    "history.writers.sacct": "sacct_text write_sacct",
-    "history.writers.swf": "swf_text write_swf",
-    "traces.columns": "MAPPINGS",
-    "traces.duration": "parse_duration",
-    "traces.formats": "FORMATS",
+    "history.writer": "swf_text write_swf",
+    "readers.columns": "MAPPINGS",
+    "readers.values": "parse_duration",
+    "readers.formats": "FORMATS",
     "traces.job": "TraceJob",
     "traces.reader": "read_trace",
-    "traces.record": "TraceFormat",
+    "readers.format": "TraceFormat",
     "traces.replay": "Placement Replay replay",
     "traces.snapshot": "Snapshot pool queue snapshot",
     "traces.synthetic": "synthesise",

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from dlsched.extras import require
 from dlsched.names import VERSION
-from dlsched.records.traces.record import counted
+from dlsched.records.readers.values import counted
 from dlsched.studies.figures import Figures
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture

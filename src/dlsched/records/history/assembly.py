@@ -8,13 +8,16 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.errors import InstanceError
+from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.records.history import cleaning, daylight
-from dlsched.records.history.capacity import POOL, Capacity, peaks, read_nodes, spread, together
-from dlsched.records.history.division import Run, divide
-from dlsched.records.history.fields import COLUMNS, MOMENTS
-from dlsched.records.history.raw import Raw, Record, tuples
-from dlsched.records.traces.record import counted
+from dlsched.records.history.capacity import Capacity, peaks, read_nodes, spread, together
+from dlsched.records.history.division import Run, divide, overfull
+from dlsched.records.history.fields import COLUMNS, OTHERS
+from dlsched.records.readers.format import Source, TraceFormat
+from dlsched.records.readers.rows import MOMENTS, POOL, Rows, tuples
+from dlsched.records.readers.settle import settle_starts
+from dlsched.records.readers.values import counted
+from dlsched.records.traces.selection import rounded_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +26,8 @@ NAMES: Final = {"gpu": "GPUs", "cpu": "CPUs", "node": "nodes"}
 """What the resource is called in sentences."""
 MOST_DROPPED: Final = 0.05
 """Share of the GPU-hours from which what was dropped is said at the head of a report."""
+SHOWN: Final = 3
+"""Contradictions that are named."""
 
 
 class Assembled(NamedTuple):
@@ -30,113 +35,207 @@ class Assembled(NamedTuple):
 
     jobs: pd.DataFrame
     dropped: pd.DataFrame
+    others: pd.DataFrame
     notes: list[str]
     warnings: list[str]
     capacity: Capacity
 
 
 class Assembly:
-    """Makes a history of the rows of a record.
-
-    Parameters
-    ----------
-    resource
-        What jobs are counted in.
-    nodes
-        File or data frame of the cluster's nodes; None for the peak of the recorded occupancy.
-    """
+    """Makes a history of the rows of a record."""
 
     def __init__(
         self,
-        record: Record,
-        where: str,
-        resource: str,
+        rows: Rows,
+        source: Source,
+        layout: TraceFormat,
         zone: ZoneInfo,
         zone_given: bool,
         nodes: str | Path | pd.DataFrame | None,
+        clusters: frozenset[str] | None,
     ) -> None:
-        self.record = record
-        self.raw: Raw = record.raw
-        self.where = where
-        self.resource = resource
+        self.rows = rows
+        self.source = source
+        self.layout = layout
+        self.where = source.where
+        self.resource = source.resource
         self.zone = zone
         self.zone_given = zone_given
         self.nodes = None if nodes is None else read_nodes(nodes)
+        self.clusters = clusters
         self.notes: list[str] = []
         self.warnings: list[str] = []
+        self.fields = {"start": "wait", "end": "duration", "eligible": "eligible", **source.fields}
 
     def run(self) -> Assembled:
-        """Return the jobs and what was left out.
-
-        Raises
-        ------
-        InstanceError
-            If the file as a whole cannot be used.
-        """
-        record, raw = self.record, self.raw
+        """Return the jobs and what was left out."""
+        rows, source = self.rows, self.source
+        if self.layout.record and not self.layout.slurm:
+            self._settle_states()
+        self._choose_clusters()
         self._require_resource()
-        self._refuse_without()
-        self.notes += record.notes
-        self.notes += daylight.resolve_repeated(raw)
-        self.notes += daylight.apply_elapsed(raw, self.zone, self.zone_given, record.local)
-        self.notes += cleaning.settle_starts(raw)
-        cleaning.refuse_faults(raw, record.names)
-        cleaning.require_some(raw, self.where)
-        if "model" not in raw.columns:
-            cleaning.require_whole(raw, self.where, record.names)
-        self.notes += cleaning.settle_order(raw)
-        self.notes += cleaning.refuse_repeated(raw)
+        others = self._set_apart()
+        self.notes += source.notes
+        if rows.rounded:
+            self.notes.append(rounded_note(rows.rounded))
+        if source.is_model:
+            self.notes.append(
+                "the file has no recorded waits, as a model of a workload: there is nothing to "
+                "compare with, and every job counts as if it had started when it was submitted"
+            )
+        self.notes += daylight.resolve_repeated(rows)
+        self.notes += daylight.apply_elapsed(rows, self.zone, self.zone_given, source.local)
+        self.notes += settle_starts(rows, self.layout.slurm)
+        cleaning.refuse_faults(rows, self.fields)
+        cleaning.require_some(rows, self.where)
+        if not source.is_model:
+            cleaning.require_whole(rows, self.where, self.fields)
+        self.notes += cleaning.settle_order(rows)
+        self.notes += cleaning.refuse_repeated(rows)
         jobs = self._jobs()
         self._divide(jobs)
         capacity = self._capacity(jobs)
         jobs = self._within_capacity(jobs, capacity)
+        self._note_contradictions(jobs, capacity)
         self._note(jobs)
-        return Assembled(jobs, self._dropped(), self.notes, self.warnings, capacity)
+        return Assembled(
+            jobs, self._dropped(), self._others(others), self.notes, self.warnings, capacity
+        )
+
+    def _settle_states(self) -> None:
+        """Spell states of tables as schedulers do: their first word in capitals."""
+        states = self.rows.get("state")
+        known = {state: str(state).partition(" ")[0].upper() for state in {*states} - {None}}
+        states[:] = [known.get(state) for state in states]
+
+    def _choose_clusters(self) -> None:
+        """Take the jobs of some clusters; give each of several ids and nodes of its own."""
+        rows = self.rows
+        clusters = rows.get("cluster")
+        there = sorted({str(name) for name in clusters[rows.usable] if name is not None})
+        for name in self.clusters or ():
+            if name not in there:
+                raise UnknownName("cluster", name, there)
+        if self.clusters is not None:
+            other = np.array([name not in self.clusters for name in clusters], np.bool_)
+            rows.refuse(other, "cluster", "of another cluster", fault=False)
+            there = sorted(self.clusters)
+        if len(there) < 2 or not self.layout.record:
+            self._take_nodes(there)
+            return
+        for place in np.flatnonzero(rows.usable).tolist():
+            name = clusters[place]
+            if name is None:
+                continue
+            for column in ("id", "partition"):
+                text = rows.get(column)[place]
+                if text is not None:
+                    rows.columns[column][place] = f"{name}/{text}"
+            nodes = rows.columns["nodes"][place]
+            rows.columns["nodes"][place] = tuple(f"{name}/{node}" for node in nodes)
+        self.notes.append(
+            f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of "
+            "their cluster, as east/n1; choose with clusters= (--cluster)"
+        )
+        self._take_nodes(there)
+
+    def _take_nodes(self, clusters: list[str]) -> None:
+        """Take the nodes of these clusters from the file of nodes."""
+        if self.nodes is None:
+            return
+        nodes = self.nodes
+        several = self.layout.record and len(clusters) > 1
+        if "cluster" not in nodes:
+            if several:
+                raise OptionError(
+                    f"no cluster is stated for the nodes: {' or '.join(clusters)}; "
+                    "add a column cluster to them, or choose clusters= (--cluster)"
+                )
+            return
+        if clusters:
+            nodes = nodes[nodes["cluster"].isin(clusters)].reset_index(drop=True)
+        if several:
+            nodes["name"] = nodes["cluster"] + "/" + nodes["name"]
+            nodes["partitions"] = [
+                tuple(f"{cluster}/{name}" for name in names)
+                for cluster, names in zip(nodes["cluster"], nodes["partitions"], strict=True)
+            ]
+        self.nodes = nodes.drop(columns="cluster")
 
     def _require_resource(self) -> None:
         """Refuse a file in which no job holds any of the resource."""
-        gpus = self.raw.columns["gpus"]
-        if np.nan_to_num(gpus).any() or not self.raw.usable.any():
+        rows = self.rows
+        if np.nan_to_num(rows.columns["gpus"]).any() or not rows.usable.any():
             return
-        row = self.raw.columns["row"][self.raw.usable][0]
+        column = self.fields["gpus"]
+        unread = rows.fault & np.array([c not in ("", None) for c in rows.column], bool)
+        if unread.any():
+            place = int(np.argmax(unread))
+            path = f"row {rows.columns['row'][place]}, {rows.column[place]}"
+            remedy = rows.remedies.get(place, "write it as gres/gpu=2 or gpu:a100:2")
+            raise InstanceError(self.where, path, str(rows.reason[place]), remedy)
         name = NAMES[self.resource]
         remedy = f"name another resource: resource='cpu' (--resource cpu) counts {NAMES['cpu']}"
         if self.resource == "gpu":
             remedy += "; Slurm stores GPUs if AccountingStorageTRES has gres/gpu"
         else:
             remedy = f"export the column that has the {name}, or name another resource"
-        raise InstanceError(
-            self.where, f"row {row}, {self.record.names['gpus']}", f"no job has {name}", remedy
-        )
+        path = f"row {rows.columns['row'][rows.usable][0]}, {column}"
+        raise InstanceError(self.where, path, f"no job has {name}", remedy)
 
-    def _refuse_without(self) -> None:
-        """Leave out the jobs that hold nothing of the resource."""
-        without = ~(np.nan_to_num(self.raw.columns["gpus"]) > 0)
-        reason = f"without {NAMES[self.resource]}"
-        self.raw.refuse(without, self.record.names["gpus"], reason, fault=False)
+    def _set_apart(self) -> np.ndarray:
+        """Leave out the jobs that hold nothing of the resource; return where they are."""
+        rows = self.rows
+        gpus = rows.columns["gpus"]
+        column = self.fields["gpus"]
+        slices = rows.get("slices")
+        sliced = np.array([name is not None for name in slices], bool) & rows.usable
+        reasons = [
+            f"has slices of GPUs ({name}), which are no whole ones: a history counts whole GPUs"
+            for name in slices[sliced]
+        ]
+        rows.refuse(sliced, column, reasons)
+        without = ~(np.nan_to_num(gpus) > 0) & rows.usable
+        rows.refuse(without, column, f"without {NAMES[self.resource]}", fault=False)
+        return np.flatnonzero(without)
+
+    def _others(self, places: np.ndarray) -> pd.DataFrame:
+        """Return what jobs without the resource held of the nodes' CPUs."""
+        import pandas as pd
+
+        columns = self.rows.columns
+        there = np.array([bool(nodes) for nodes in columns["nodes"][places]], bool)
+        cpus = self.rows.get("cpus")[places]
+        kept = places[~np.isnan(columns["start"][places]) & (cpus > 0) & there]
+        return pd.DataFrame({name: columns[name][kept] for name in OTHERS})
 
     def _jobs(self) -> pd.DataFrame:
         """Return the usable rows as jobs, in the order of submission."""
         import pandas as pd
 
-        raw = self.raw
-        kept = np.flatnonzero(raw.usable)
-        order = np.lexsort((raw.columns["row"][kept], raw.columns["submit"][kept]))
+        rows = self.rows
+        kept = np.flatnonzero(rows.usable)
+        order = np.lexsort((rows.columns["row"][kept], rows.columns["submit"][kept]))
         kept = kept[order]
         columns = {}
         for name in COLUMNS:
-            values = raw.columns[name][kept]
+            values = rows.get(name)[kept]
             columns[name] = pd.Series(values, dtype=object if values.dtype == object else None)
         jobs = pd.DataFrame(columns)
         jobs["gpus"] = jobs["gpus"].astype(np.int64)
         known: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}
         held = []
-        recorded = raw.columns["amounts"][kept]
+        recorded = rows.columns["amounts"][kept]
+        sizes = self._sizes()
+        if sizes is not None:  # then a pool is no node
+            pooled = [any(name.startswith(f"{POOL} ") for name in n) for n in jobs["nodes"]]
+            jobs.loc[pooled, "nodes"] = pd.Series(tuples([()] * sum(pooled)), dtype=object).array
+            recorded[pooled] = tuples([()] * sum(pooled))
         for names, amounts, gpus in zip(jobs["nodes"], recorded, jobs["gpus"], strict=True):
             key = (names, amounts, gpus)
             if key not in known:
                 pairs = tuple(zip(names, amounts, strict=False))
-                known[key] = together(pairs or spread(names, int(gpus)))
+                known[key] = together(pairs or spread(names, int(gpus), sizes))
             held.append(known[key])
         again = sum(len(set(names)) < len(names) for names in jobs["nodes"])
         if again:
@@ -147,6 +246,11 @@ class Assembly:
         jobs["nodes"] = pd.Series(tuples(held), dtype=object)
         return jobs
 
+    def _sizes(self) -> dict[str, int] | None:
+        if self.nodes is None:
+            return None
+        return dict(zip(self.nodes["name"], self.nodes["gpus"].tolist(), strict=True))
+
     def _divide(self, jobs: pd.DataFrame) -> None:
         """Divide the amounts of jobs on several nodes, where an even division cannot be."""
         import pandas as pd
@@ -155,16 +259,12 @@ class Assembly:
         ran = jobs["start"].notna() & (held > 0)
         several = ran & (held > 1)
         uneven = several & (jobs["gpus"] % held.clip(lower=1) > 0)
-        last = horizon_of(self.raw)
-        sizes = None
-        if self.nodes is not None:
-            sizes = dict(zip(self.nodes["name"], self.nodes["gpus"], strict=True))
-            most = peaks(jobs[ran], last)
-            known = most["name"].map(sizes).fillna(0)
-            overfull = bool((most["gpus"] > known).any())
-        if any(self.raw.columns["amounts"]):
+        last = horizon_of(self.rows)
+        sizes = self._sizes()
+        full = sizes is not None and bool(overfull(jobs, sizes, last))
+        if any(self.rows.columns["amounts"]):
             return
-        if not several.any() or not (uneven.any() if sizes is None else overfull):
+        if not several.any() or not (uneven.any() if sizes is None else full):
             return
         rows = jobs.loc[ran, ["start", "end", "gpus", "nodes"]]
         runs = [
@@ -196,11 +296,18 @@ class Assembly:
         """Return the nodes of a file; if none has a partition, with those whose jobs ran there."""
         source = "the file of the nodes that was given"
         if not any(nodes["partitions"]):
-            ran = peaks(jobs, horizon_of(self.raw))
+            ran = peaks(jobs, horizon_of(self.rows))
             seen = dict(zip(ran["name"], ran["partitions"], strict=True))
+            idle = [name for name in nodes["name"] if name not in seen]
             nodes = nodes.assign(partitions=[seen.get(name, ()) for name in nodes["name"]])
             if any(nodes["partitions"]):
                 source += "; it names no partitions: a node is in those whose jobs ran on it"
+            if idle and any(nodes["partitions"]):
+                self.notes.append(
+                    f"{counted(len(idle), 'node')} that no job ran on, as {idle[0]}: assumed to be "
+                    "there for the jobs of every partition; whether they were drained or reserved "
+                    "is not in the record"
+                )
         return Capacity(nodes, source, False)
 
     def _capacity(self, jobs: pd.DataFrame) -> Capacity:
@@ -214,7 +321,7 @@ class Assembly:
             held = jobs[placeless]
             places = [((POOL, int(gpus)),) for gpus in held["gpus"]]
             jobs.loc[placeless, "nodes"] = pd.Series(tuples(places), index=held.index, dtype=object)
-        nodes = peaks(jobs, horizon_of(self.raw))
+        nodes = peaks(jobs, horizon_of(self.rows))
         source = "the peak of each node's recorded occupancy: there may have been more"
         if not placeless.any():
             return Capacity(nodes, source, True)
@@ -224,7 +331,7 @@ class Assembly:
                 f"{POOL!r} of their own"
             )
             return Capacity(nodes, source, True)
-        stated, peak = self.record.capacity, int(nodes["gpus"].max()) if len(nodes) else 0
+        stated, peak = self.source.capacity, int(nodes["gpus"].max()) if len(nodes) else 0
         if stated is not None and stated < peak:
             self.warnings.append(
                 f"the record holds {peak:,} at once, the file's header has {stated:,}: the record "
@@ -241,7 +348,7 @@ class Assembly:
         size = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"], strict=True))
         name = NAMES[self.resource]
         total = capacity.total
-        places = np.searchsorted(self.raw.columns["row"], jobs["row"].to_numpy()).tolist()
+        places = np.searchsorted(self.rows.columns["row"], jobs["row"].to_numpy()).tolist()
         fits = np.ones(len(jobs), np.bool_)
         checked: dict[object, str | None] = {}
         for i, (gpus, held) in enumerate(zip(jobs["gpus"].tolist(), jobs["nodes"], strict=True)):
@@ -252,26 +359,41 @@ class Assembly:
                 reason = f"asks for {gpus:,} {name}, the cluster has {total:,}"
             if reason is not None:
                 fits[i] = False
-                self.raw.refuse_row(places[i], self.record.names["gpus"], reason)
+                self.rows.refuse_row(places[i], self.fields["gpus"], reason)
         if len(jobs) and not fits.any():
-            cleaning.require_some(self.raw, self.where)
+            cleaning.require_some(self.rows, self.where)
         return jobs[fits].reset_index(drop=True)
+
+    def _note_contradictions(self, jobs: pd.DataFrame, capacity: Capacity) -> None:
+        """Warn of jobs that cannot have held their nodes at the same time."""
+        if capacity.measured:
+            return
+        size = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"].tolist(), strict=True))
+        found = overfull(jobs, size, horizon_of(self.rows))
+        for node, most, ids in found[:SHOWN]:
+            self.warnings.append(
+                f"the record contradicts itself: jobs {' and '.join(ids[:4])} held {most:,} "
+                f"{NAMES[self.resource]} on {node} at the same time, which has {size[node]:,}"
+            )
+        if len(found) > SHOWN:
+            more = counted(len(found) - SHOWN, "more node")
+            self.warnings.append(f"the record contradicts itself on {more}")
 
     def _note(self, jobs: pd.DataFrame) -> None:
         """Add the notes on the record as a whole."""
-        raw = self.raw
+        rows = self.rows
         if not len(jobs):
-            reasons = [reason for reason in raw.reason if reason]
+            reasons = [reason for reason in rows.reason if reason]
             why = f" ({reasons[0]})" if reasons else ""
             raise InstanceError(self.where, "", f"no job is left{why}", "export other jobs")
-        if self.record.slurm:
+        if self.layout.slurm:
             self.notes += cleaning.strange_states(jobs["state"])
-        if raw.moved:
+        if rows.skipped:
             self.warnings.append(
-                f"{counted(raw.moved, 'time')} that the clock of {self.zone.key} never showed: is "
-                "the zone right?"
+                f"{counted(rows.skipped, 'time')} that the clock of {self.zone.key} never showed: "
+                "is the zone right?"
             )
-        if self.record.local and not self.zone_given:
+        if self.layout.record and self.source.local and not self.zone_given:
             self.notes.append("no time zone given: times without one are taken as UTC")
         never = int(jobs["start"].isna().sum())
         if never:
@@ -279,19 +401,17 @@ class Assembly:
         instant = int((jobs["end"] == jobs["start"]).sum())
         if instant:
             self.notes.append(f"{counted(instant, 'job')} of 0 seconds: they hold nothing")
-        for kind, count in raw.skipped.items():
-            self.notes.append(f"{counted(count, kind)} skipped")
         self._note_dropped(jobs)
 
     def _note_dropped(self, jobs: pd.DataFrame) -> None:
-        raw = self.raw
-        kept = np.isin(raw.columns["row"], jobs["row"].to_numpy())
-        faults = int(raw.fault.sum())
-        others = int((~raw.usable & ~raw.fault).sum())
+        rows = self.rows
+        kept = np.isin(rows.columns["row"], jobs["row"].to_numpy())
+        faults = int(rows.fault.sum())
+        others = int((~rows.usable & ~rows.fault).sum())
         if others:
             self.notes.append(f"{counted(others, 'row')} left out that are no jobs of this kind")
         if faults:
-            share = cleaning.dropped_share(raw, kept)
+            share = cleaning.dropped_share(rows, kept)
             sentence = f"{counted(faults, 'row')} dropped with a fault, of {share:.1%} of the "
             sentence += f"{NAMES[self.resource][:-1]}-hours"
             target = self.warnings if share > MOST_DROPPED else self.notes
@@ -301,27 +421,29 @@ class Assembly:
         """Return the rows that are no jobs here."""
         import pandas as pd
 
-        raw = self.raw
-        places = np.flatnonzero(~raw.usable)
+        rows = self.rows
+        places = np.flatnonzero(~rows.usable)
         reasons = [
-            f"{raw.column[i]}: {raw.reason[i]}" if raw.column[i] and raw.fault[i] else raw.reason[i]
+            f"{rows.column[i]}: {rows.reason[i]}"
+            if rows.column[i] and rows.fault[i]
+            else rows.reason[i]
             for i in places
         ]
         return pd.DataFrame(
             {
-                "row": raw.columns["row"][places],
-                "id": pd.Series(raw.columns["id"][places], dtype=object),
+                "row": rows.columns["row"][places],
+                "id": pd.Series(rows.columns["id"][places], dtype=object),
                 "reason": pd.Series(reasons, dtype=object),
             }
         )
 
 
-def horizon_of(raw: Raw) -> float:
+def horizon_of(rows: Rows) -> float:
     """Return the latest moment of a record."""
-    usable = raw.usable
-    columns = raw.columns
+    usable = rows.usable
+    columns = rows.columns
     moments = [columns[name][usable] for name in MOMENTS]
-    moments.append((columns["start"] + columns["elapsed"])[usable])
+    moments.append((columns["start"] + rows.get("elapsed"))[usable])
     return float(max(np.max(m[~np.isnan(m)], initial=-np.inf) for m in moments))
 
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.records.history.hostlist import expand_hosts
-from dlsched.records.history.tres import parse_gres
-from dlsched.records.traces.lines import open_text, whole
+from dlsched.records.readers.amounts import Gpus, parse_gpus, parse_gres
+from dlsched.records.readers.files import open_text
+from dlsched.records.readers.hosts import expand_hosts
+from dlsched.records.readers.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
-POOL: Final = "pool"
-"""Name of the one node of a cluster whose record has no nodes."""
+"""The columns of `Capacity.nodes`; those of a file may have ``cpus`` and ``cluster``, too."""
 _SINFO = 'sinfo -N -h -o "%N|%G|%P"'
+SINFO: Final = ("name", "gres", "partitions")
+"""The columns of what that prints."""
 
 
 @dataclass(frozen=True)
@@ -55,42 +56,52 @@ class Capacity:
         """Amount of the resource on all nodes."""
         return int(self.nodes["gpus"].sum())
 
+    def serves(self, partition: str | None, kind: str | None) -> np.ndarray:
+        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run.
+
+        None is any.
+        """
+        wanted = set((partition or "").split(","))
+        kinds = set(re.split(r"[|+]", kind or ""))
+        return np.array(
+            [
+                (partition is None or not names or bool(wanted & {*names}))
+                and (kind is None or own is None or bool(kinds & {*re.split(r"[|+]", own)}))
+                for names, own in zip(self.nodes["partitions"], self.nodes["gpu_type"], strict=True)
+            ],
+            np.bool_,
+        )
+
     def of_partition(self, partition: str | None) -> Capacity:
         """Return the nodes of a partition; all of them for None."""
         if partition is None:
             return self
-        chosen = [not names or partition in names for names in self.nodes["partitions"]]
+        chosen = self.serves(partition, None)
         return Capacity(self.nodes[chosen].reset_index(drop=True), self.source, self.measured)
 
 
 def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Return the nodes of a file or data frame, one row each.
-
-    Raises
-    ------
-    InstanceError
-        Naming row, column and remedy.
-    """
+    """Return the nodes of a file or data frame, one row each."""
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):
         return _nodes(source, "nodes")
     where = str(source)
     with open_text(Path(source), where) as text:
-        content = whole(text, where)
-    lines = [line for line in content.splitlines() if line.strip()]
-    if not lines:
+        first = text.readline().upper()
+    headed = first.startswith("NODELIST|")
+    sinfo = "|" in first and not first.startswith("NAME|")
+    with open_text(Path(source), where) as text:
+        table = Table(text, where, names=SINFO if sinfo else None)
+        parts = list(table.parts(table.header))
+    for part in parts:
+        for place, problem in part.broken.items():
+            remedy = f"write it by: {_SINFO}"
+            raise InstanceError(where, f"row {part.rows[place]}", problem, remedy)
+    if not parts:
         raise InstanceError(where, "row 1", "the file is empty", f"write it by: {_SINFO}")
-    if "|" in lines[0]:
-        head = lines[0].upper().startswith(("NODELIST|", "NAME|"))
-        rows = [line.split("|") for line in lines[head:]]
-        for number, row in enumerate(rows, 1 + head):
-            if len(row) != 3:
-                problem = f"has {len(row)} fields, not 3"
-                raise InstanceError(where, f"row {number}", problem, f"write it by: {_SINFO}")
-        return _nodes(pd.DataFrame(rows, columns=["name", "gres", "partitions"]), where)
-    frame = pd.read_csv(StringIO(content), dtype=str, na_filter=False, skipinitialspace=True)
-    return _nodes(frame, where)
+    cells = {name: [c for part in parts for c in part.cells[name]] for name in table.header}
+    return _nodes(pd.DataFrame(cells).iloc[int(headed) :], where)
 
 
 def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -104,44 +115,57 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             raise InstanceError(
                 where, "row 1", f"there is no column {name}", f"it has: {some}; write {COLUMNS}"
             )
-    nodes: dict[str, dict[str, Any]] = {}
+    more = [name for name in ("cpus", "cluster") if name in known]
+    nodes: dict[tuple[str, str], dict[str, Any]] = {}
     for number, row in enumerate(frame.to_dict("records"), 2):
         cells = {name: row[column] for name, column in known.items()}
-        amount, kind = _amount(cells, where, number)
+        gpus = _gpus(cells, where, number)
+        stated = {"gpus": gpus.number - gpus.parts, "gpu_type": _kind(cells) or gpus.kind}
+        stated |= {name: _spelled(cells[name]) for name in more}
         partitions = _partitions(cells.get("partitions"))
         try:
-            names = expand_hosts(str(cells["name"]).strip())
+            names = expand_hosts(_spelled(cells["name"]))
         except OptionError as error:
             raise InstanceError(where, f"row {number}, name", str(error), "name a node") from None
         for name in names:
-            node = nodes.setdefault(name, {"gpus": amount, "gpu_type": kind, "partitions": ()})
-            for column, value in (("gpus", amount), ("gpu_type", kind)):
+            place = name, str(stated.get("cluster", ""))
+            node = nodes.setdefault(place, {"name": name, "partitions": (), **stated})
+            for column, value in stated.items():
                 if node[column] != value:
                     problem = f"{name} has {value} here and {node[column]} above"
                     remedy = "correct one of the two"
                     raise InstanceError(where, f"row {number}, {column}", problem, remedy)
             node["partitions"] = tuple(dict.fromkeys((*node["partitions"], *partitions)))
-    rows = [{"name": name, **node} for name, node in nodes.items() if node["gpus"]]
+    rows = [node for node in nodes.values() if node["gpus"]]
     if not rows:
         raise InstanceError(where, "gpus", "no node has any", "name the nodes with GPUs")
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"gpu_type": object})
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *more]).astype({"gpu_type": object})
+    if "cpus" in more:
+        table["cpus"] = pd.to_numeric(table["cpus"], errors="coerce")
+    return table
 
 
-def _amount(cells: dict[str, Any], where: str, row: int) -> tuple[int, str | None]:
-    if "gpus" not in cells:
-        try:
-            gpus = parse_gres(str(cells["gres"]).strip())
-        except OptionError as error:
-            raise InstanceError(where, f"row {row}, gres", str(error), "as gpu:a100:8") from None
-        return gpus.number, gpus.kind
-    text = str(cells["gpus"]).strip()
-    if not re.fullmatch(r"\d{1,9}(\.0)?", text):
-        raise InstanceError(
-            where, f"row {row}, gpus", f"{text!r:.40} is no whole number", "write one, as 8"
-        )
-    kind = cells.get("gpu_type")
-    kind = None if kind is None or str(kind).strip().lower() in ("", "nan", "none") else str(kind)
-    return int(float(text)), kind
+def _gpus(cells: dict[str, Any], where: str, row: int) -> Gpus:
+    """Return what a node has; of GPUs that are cut into slices, the whole ones."""
+    column = "gpus" if "gpus" in cells else "gres"
+    text = _spelled(cells[column])
+    try:
+        gpus = parse_gpus(text) if column == "gpus" else parse_gres(text)
+    except OptionError as error:
+        raise InstanceError(where, f"row {row}, {column}", str(error), "as gpu:a100:8") from None
+    if gpus is None or (column == "gpus" and gpus.share is not None and gpus.slices is None):
+        problem = f"{text!r:.40} is no whole number"
+        raise InstanceError(where, f"row {row}, {column}", problem, "write one, as 8")
+    return gpus
+
+
+def _spelled(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _kind(cells: dict[str, Any]) -> str | None:
+    kind = _spelled(cells.get("gpu_type"))
+    return None if kind.lower() in ("", "nan", "none") else kind
 
 
 def _partitions(cell: Any) -> tuple[str, ...]:
@@ -154,16 +178,7 @@ def _partitions(cell: Any) -> tuple[str, ...]:
 
 
 def peaks(jobs: pd.DataFrame, horizon: float) -> pd.DataFrame:
-    """Return the most that was held on each node at the same time.
-
-    Parameters
-    ----------
-    jobs
-        Columns ``start``, ``end``, ``nodes`` (tuples of name and amount), ``partition``,
-        ``gpu_type``.
-    horizon
-        When jobs end that have no end.
-    """
+    """Return the most that was held on each node at the same time; some jobs end at `horizon`."""
     import pandas as pd
 
     ran = jobs[jobs["start"].notna() & (jobs["end"].fillna(horizon) > jobs["start"])]
@@ -221,13 +236,31 @@ def _natural(names: pd.Series[str]) -> pd.Series[str]:
     return names.map(lambda name: re.sub(r"\d+", lambda m: m[0].zfill(12), name))
 
 
-def spread(names: Sequence[str], amount: int) -> tuple[tuple[str, int], ...]:
-    """Return how much of an amount is on each node, evenly; what is over on the first."""
+def spread(
+    names: Sequence[str], amount: int, sizes: Mapping[str, int] | None = None
+) -> tuple[tuple[str, int], ...]:
+    """Return how much of an amount is on each node, evenly; what is over on the first.
+
+    No node has more than its size, if sizes are given and what they have together suffices.
+    """
     if not names:
         return ()
     each, over = divmod(amount, len(names))
-    parts = ((name, each + (i < over)) for i, name in enumerate(names))
-    return tuple(part for part in parts if part[1])
+    parts = {name: each + (i < over) for i, name in enumerate(names)}
+    if sizes is not None and len(parts) == len(names):
+        room = {name: sizes.get(name, 0) for name in names}
+        if sum(room.values()) >= amount:
+            rest = 0
+            for name in names:
+                rest += max(parts[name] - room[name], 0)
+                parts[name] = min(parts[name], room[name])
+            for name in names:
+                more = min(rest, room[name] - parts[name])
+                parts[name] += more
+                rest -= more
+        return tuple((name, part) for name, part in parts.items() if part)
+    shares = ((name, each + (i < over)) for i, name in enumerate(names))
+    return tuple(share for share in shares if share[1])
 
 
 def together(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:

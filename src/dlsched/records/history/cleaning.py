@@ -9,26 +9,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.records.history.raw import Raw, tuples
-from dlsched.records.history.times import Flags
-from dlsched.records.traces.record import counted
+from dlsched.records.readers.rows import MOMENTS, Rows
+from dlsched.records.readers.settle import SLURM
+from dlsched.records.readers.values import LATEST, Flags, counted
 from dlsched.schema import brief
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WAITING: Final = frozenset({"PENDING", "SUSPENDED_PENDING", "REQUEUE_HOLD", "SPECIAL_EXIT"})
-RUNNING: Final = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "RESIZING"})
-SLURM: Final = frozenset(
-    {
-        *WAITING,
-        *RUNNING,
-        *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"),
-        *("DEADLINE", "OUT_OF_MEMORY", "REVOKED", "REQUEUED", "SIGNALING", "CONFIGURING"),
-        *("LAUNCH_FAILED", "RECONFIG_FAIL", "RESV_DEL_HOLD", "STAGE_OUT", "POWER_UP_NODE"),
-    }
-)
-"""States of the man page of ``sacct``, section "Job State Codes"."""
 ROUNDING: Final = 1.0
 """Seconds by which moments may be out of order, as they are rounded to whole ones."""
 _MOST_FAULTS: Final = 0.5
@@ -37,29 +25,7 @@ _MANY: Final = 5
 _FEW: Final = 0.01
 
 
-def settle_starts(raw: Raw) -> Iterator[str]:
-    """Settle which jobs started and which ended; yield notes."""
-    columns = raw.columns
-    start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
-    states = columns["state"]
-    waiting = np.array([state in WAITING for state in states], np.bool_)
-    nothing = (np.nan_to_num(elapsed) == 0) & ((start == end) | np.isnan(end) | np.isnan(start))
-    never = waiting | np.isnan(start) | (columns["unassigned"] & nothing)
-    start[never] = np.nan
-    end[never] = np.nan
-    columns["nodes"][never] = tuples([()] * int(never.sum()))
-    running = np.array([state in RUNNING for state in states], np.bool_) & ~never
-    seen = running & ~np.isnan(end)
-    # sacct prints the moment of the export, or the end of its window, as the end of what still runs
-    elapsed[seen] = np.fmax(elapsed[seen], end[seen] - start[seen])
-    end[running] = np.nan
-    unended = np.isnan(end) & ~never & ~running & ~np.isnan(elapsed) & (elapsed > 0)
-    end[unended] = start[unended] + elapsed[unended]
-    if unended.any():
-        yield f"{counted(int(unended.sum()), 'job')} without an end: Elapsed after the start"
-
-
-def refuse_faults(raw: Raw, names: dict[str, str]) -> None:
+def refuse_faults(raw: Rows, names: dict[str, str]) -> None:
     """Refuse rows whose moments cannot be true.
 
     Parameters
@@ -73,6 +39,12 @@ def refuse_faults(raw: Raw, names: dict[str, str]) -> None:
     raw.refuse(missing, names["submit"], "there is no time of submission")
     nameless = np.array([not name for name in columns["id"]], np.bool_)
     raw.refuse(nameless, names["id"], "there is no id")
+    for name in MOMENTS:
+        far = columns[name] > LATEST
+        reasons = [
+            f"{value:,.0f} s since 1970 are after the year 5000" for value in columns[name][far]
+        ]
+        raw.refuse(far, names[name], reasons, f"say the unit: ({names[name]!r}, 'ms')")
     early = start < submit - ROUNDING
     reasons = [f"starts {s:,.0f} s before its submission" for s in (submit - start)[early]]
     raw.refuse(early, names["start"], reasons)
@@ -81,7 +53,7 @@ def refuse_faults(raw: Raw, names: dict[str, str]) -> None:
     raw.refuse(back, names["end"], reasons)
 
 
-def settle_order(raw: Raw) -> Iterator[str]:
+def settle_order(raw: Rows) -> Iterator[str]:
     """Put submission, eligibility, start and end in order; yield notes."""
     columns = raw.columns
     submit, eligible, start, end = (
@@ -98,7 +70,7 @@ def settle_order(raw: Raw) -> Iterator[str]:
         yield f"{counted(int(late.sum()), 'job')} eligible after the start: eligible at the start"
 
 
-def refuse_repeated(raw: Raw) -> Iterator[str]:
+def refuse_repeated(raw: Rows) -> Iterator[str]:
     """Refuse rows that are there twice, and give further runs of an id their own; yield notes."""
     import pandas as pd
 
@@ -121,14 +93,8 @@ def refuse_repeated(raw: Raw) -> Iterator[str]:
         yield f"{counted(more, 'further run')} of an id: id#2, id#3, and so on"
 
 
-def require_whole(raw: Raw, where: str, names: dict[str, str]) -> None:
-    """Refuse a file whose start times were cut to the window of the export (``sacct -T``).
-
-    Raises
-    ------
-    InstanceError
-        If many jobs, submitted at different times, start in the first second of the record.
-    """
+def require_whole(raw: Rows, where: str, names: dict[str, str]) -> None:
+    """Refuse a file whose start times were cut to the window of the export (``sacct -T``)."""
     usable = raw.usable
     start, submit = raw.columns["start"][usable], raw.columns["submit"][usable]
     started = ~np.isnan(start)
@@ -147,14 +113,8 @@ def require_whole(raw: Raw, where: str, names: dict[str, str]) -> None:
         raise InstanceError(where, path, problem, "export without -T (--truncate)")
 
 
-def require_some(raw: Raw, where: str) -> None:
-    """Raise the fault of the first row if most rows have one.
-
-    Raises
-    ------
-    InstanceError
-        Naming row and column.
-    """
+def require_some(raw: Rows, where: str) -> None:
+    """Raise the fault of the first row if most rows have one."""
     jobs = int((raw.fault | raw.usable).sum())
     if not raw.fault.sum() > _MOST_FAULTS * jobs:
         return
@@ -175,7 +135,7 @@ def strange_states(states: pd.Series[str]) -> Iterator[str]:
         yield f"unknown states, of which the moments alone count: {some}"
 
 
-def dropped_share(raw: Raw, kept: Flags) -> float:
+def dropped_share(raw: Rows, kept: Flags) -> float:
     """Return the share of the GPU-seconds that dropped jobs held.
 
     A dropped row of which it is not known counts as the mean of the others.

@@ -18,10 +18,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
-from dlsched.records.history.fields import MOMENTS
-from dlsched.records.history.raw import Raw
-from dlsched.records.history.times import Flags, Floats
-from dlsched.records.traces.record import counted
+from dlsched.records.readers.rows import MOMENTS, Rows
+from dlsched.records.readers.values import Flags, Floats, counted
 
 Choice = list[tuple[float, ...]]
 """The moments that a job may have had, in the order of `MOMENTS`."""
@@ -32,10 +30,12 @@ _SLACK: Final = 1.0
 """Seconds by which Elapsed may differ, as all times are rounded to whole ones."""
 
 
-def resolve_repeated(raw: Raw) -> Iterator[str]:
+def resolve_repeated(raw: Rows) -> Iterator[str]:
     """Choose the moments of times that the clock showed twice; yield notes."""
     columns = raw.columns
-    later = np.array([columns[f"{moment}_later"] for moment in MOMENTS])
+    if not any(f"{moment}_later" in columns for moment in MOMENTS):
+        return
+    later = np.array([raw.get(f"{moment}_later") for moment in MOMENTS])
     ambiguous = (later > 0).any(axis=0)
     if not ambiguous.any():
         return
@@ -55,11 +55,11 @@ def resolve_repeated(raw: Raw) -> Iterator[str]:
         )
 
 
-def _resolve_submissions(raw: Raw) -> None:
+def _resolve_submissions(raw: Rows) -> None:
     """Decide by the jobs' numbers: in a night, from where the clock goes back on, it is later."""
     columns = raw.columns
     submit, later = columns["submit"], columns["submit_later"]
-    known = np.flatnonzero((later > 0) & ~np.isnan(columns["order"]))
+    known = np.flatnonzero((later > 0) & ~np.isnan(raw.get("order")))
     nights = (submit[known] // DAY).astype(int)
     for night in np.unique(nights):
         jobs = known[nights == night]
@@ -71,7 +71,7 @@ def _resolve_submissions(raw: Raw) -> None:
             later[jobs] = 0
 
 
-def _resolve_job(raw: Raw, i: int) -> Choice:
+def _resolve_job(raw: Rows, i: int) -> Choice:
     """Set the first possible moments of one job; return all that differ in more than a submission.
 
     A submission that nothing tells apart is that of the first hour, with the start and end that
@@ -83,7 +83,7 @@ def _resolve_job(raw: Raw, i: int) -> Choice:
         first = columns[moment][i]
         shift = columns[f"{moment}_later"][i]
         choices.append((first, first + shift) if shift else (first,))
-    elapsed = columns["elapsed"][i]
+    elapsed = raw.get("elapsed")[i]
     fitting = [c for c in product(*choices) if _in_order(c) and _lasts(c[2], c[3], elapsed)]
     if fitting:
         _set(raw, i, fitting[0])
@@ -93,12 +93,12 @@ def _resolve_job(raw: Raw, i: int) -> Choice:
     return list(distinct.values())
 
 
-def _set(raw: Raw, i: int, moments: tuple[float, ...]) -> None:
+def _set(raw: Rows, i: int, moments: tuple[float, ...]) -> None:
     for moment, value in zip(MOMENTS, moments, strict=True):
         raw.columns[moment][i] = value
 
 
-def _resolve_by_others(raw: Raw, open_jobs: dict[int, Choice]) -> None:
+def _resolve_by_others(raw: Rows, open_jobs: dict[int, Choice]) -> None:
     """Decide the open jobs whose start follows on another's end in one of the two hours alone."""
     closed = np.ones(raw.size, np.bool_)
     closed[list(open_jobs)] = False
@@ -127,21 +127,19 @@ def _lasts(start: float, end: float, elapsed: float) -> bool:
     return bool(np.isnan(start + end + elapsed) or abs(end - start - elapsed) <= _SLACK)
 
 
-def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> Iterator[str]:
+def apply_elapsed(raw: Rows, zone: ZoneInfo, zone_given: bool, local: bool) -> Iterator[str]:
     """Compare End - Start with Elapsed; yield notes.
 
     Elapsed counts if they differ by the hour by which a clock was changed during the run: that of
     the zone, or of any zone if none was given. Any other difference is none of the clock's.
-
-    Parameters
-    ----------
-    local
-        Whether the times may be those of a local clock.
     """
     columns = raw.columns
-    start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
+    start, end, elapsed = columns["start"], columns["end"], raw.get("elapsed")
     difference = end - start - elapsed
-    by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK)
+    suspended = np.nan_to_num(raw.get("suspended"))
+    # What a suspension explains is no change of a clock.
+    explained = (suspended > 0) & (np.abs(difference - suspended) <= _SLACK)
+    by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK) & ~explained
     if by_hour.any():
         off, by_hour = np.flatnonzero(by_hour), np.zeros(len(start), bool)
         for name in [zone.key] if zone_given else sorted(available_timezones()):
@@ -181,12 +179,9 @@ def _near_changes(zone: ZoneInfo, start: Floats, end: Floats) -> Flags:
 def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:
     """Return whether a clock was changed by a number of seconds between two moments.
 
-    Parameters
-    ----------
-    known
-        Whether the moments were computed by this clock: then it may have been another one that went
-        by UTC, so that the change appears either way. Otherwise they are what the clock showed, in
-        the first or the second of two equal hours.
+    If they were computed by this clock (`known`), it may have been another one that went by UTC, so
+    that the change appears either way. Otherwise they are what the clock showed, in the first or
+    the second of two equal hours.
     """
     offsets = []
     for moment in (start, end):
@@ -199,7 +194,7 @@ def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool)
     return change in changes or (known and -change in changes)
 
 
-def _nights(raw: Raw, where: Flags, zone: ZoneInfo) -> str:
+def _nights(raw: Rows, where: Flags, zone: ZoneInfo) -> str:
     """Return the days on which most of some jobs ended."""
     ends = raw.columns["end"][where]
     days = Counter(datetime.fromtimestamp(end, UTC).astimezone(zone).date() for end in ends)

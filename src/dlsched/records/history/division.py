@@ -5,19 +5,25 @@ Where that cannot be (7 GPUs on 2 nodes, or more on a node than it has), this pr
 
     min  sum_n c_n   s.t.   sum_n x_jn = g_j   for each job j on several nodes,
                             known_n(t) + sum_j x_jn <= c_n   at each moment t, for each node n,
-                            x_jn >= 1 and whole,
+                            1 <= x_jn <= size_n and whole,
 
 where j runs over the jobs that hold n at t and c_n is the node's size, or its excess over a size
-that is given. So the nodes have no more than they must for the record to be true.
+that is given. So the nodes have no more than they must for the record to be true. What no division
+explains is a contradiction of the record; `overfull` names the jobs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+
+from dlsched.records.history.capacity import peaks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Parts = tuple[tuple[str, int], ...]
 """What a job holds on each of its nodes."""
@@ -63,7 +69,7 @@ def divide(runs: Sequence[Run], sizes: Mapping[str, int] | None = None) -> list[
         end = begin + int(np.searchsorted(np.cumsum(counts[begin:]), AT_ONCE, side="right"))
         end = max(end, begin + 1)
         open_jobs = several[begin:end]
-        solved = _solve(runs, open_jobs, parts, known)
+        solved = _solve(runs, open_jobs, parts, known, sizes)
         if solved is None:
             return None
         divided, known = solved
@@ -79,6 +85,7 @@ def _solve(
     open_jobs: Sequence[int],
     parts: Mapping[int, Parts],
     sizes: Mapping[str, int],
+    given: Mapping[str, int] | None,
 ) -> tuple[dict[int, Parts], dict[str, int]] | None:
     """Divide some jobs, given the parts of others; return the parts and what nodes have by then."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -113,6 +120,10 @@ def _solve(
         count = len(runs[j].nodes)
         add([(at + i, 1.0) for i in range(count)], runs[j].gpus, runs[j].gpus)
         most[at : at + count] = runs[j].gpus - count + 1
+        if given is not None:
+            room = np.array([given.get(name, 0) for name in runs[j].nodes])
+            if room.sum() >= runs[j].gpus:
+                most[at : at + count] = np.minimum(most[at : at + count], room)
     most[size:] = np.inf
     for name in names:
         for held, places in _peaks(events.get(name, [])):
@@ -191,3 +202,34 @@ def _peaks(events: list[Event]) -> list[tuple[int, list[int]]]:
         if is_start:
             peaks.append((known, list(present)))
     return peaks
+
+
+def overfull(
+    jobs: pd.DataFrame, sizes: Mapping[str, int], horizon: float
+) -> list[tuple[str, int, list[str]]]:
+    """Return the nodes that held more than they have: node, most at a time, the jobs then."""
+    most = peaks(jobs[jobs["start"].notna()], horizon)
+    full = {
+        name
+        for name, gpus in zip(most["name"], most["gpus"], strict=True)
+        if gpus > sizes.get(name, 0)
+    }
+    if not full:
+        return []
+    events: dict[str, list[tuple[float, int, int, str]]] = {name: [] for name in sorted(full)}
+    ends = jobs["end"].fillna(horizon)
+    for name, start, end, held in zip(jobs["id"], jobs["start"], ends, jobs["nodes"], strict=True):
+        for node, amount in held if end > start else ():
+            if node in events:
+                events[node] += [(start, 1, amount, name), (end, 0, amount, name)]
+    found = []
+    for node, listed in events.items():
+        present: dict[str, int] = {}
+        highest: tuple[int, list[str]] = 0, []
+        for _, is_start, amount, name in sorted(listed):
+            present[name] = amount
+            if not is_start:
+                del present[name]
+            highest = max(highest, (sum(present.values()), list(present)), key=lambda peak: peak[0])
+        found.append((node, *highest))
+    return found

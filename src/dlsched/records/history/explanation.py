@@ -3,7 +3,9 @@
 At every moment of its wait a job is in one of these states, by the recorded occupancy of the nodes:
 
 - *not yet eligible*: from its submission to `eligible`;
-- *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each;
+- *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each, of
+  those of its partition and of the types of GPUs that it accepts, with as many CPUs free as it
+  needs there;
 - *behind*: it fits, but a job of the same partition that became eligible before it waits, too, and
   does not fit: a queue in order would hold it back. That counts only while the first of that queue
   does not fit either, or began to less than `CYCLE` seconds ago: if it fits and does not start,
@@ -13,12 +15,14 @@ At every moment of its wait a job is in one of these states, by the recorded occ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dlsched.records.history.capacity import Capacity, highest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,23 +84,18 @@ class Explanation:
         return self.share >= ENOUGH
 
 
-def explain(waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, int]) -> Explanation:
-    """Return the waiting of some jobs, divided by its causes.
+def explain(
+    waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
+) -> Explanation:
+    """Return the waiting of some jobs with a start, divided by its causes.
 
-    Parameters
-    ----------
-    waiting
-        The jobs whose waiting it is, with a start: columns of `History.jobs`.
-    holding
-        The jobs that hold something: the same columns, with an end.
-    sizes
-        What each node has.
+    `holding` are the jobs that hold something, `others` those that hold CPUs alone; with an end.
     """
     import pandas as pd
 
     order = np.lexsort((waiting["submit"].to_numpy(), waiting["eligible"].to_numpy()))
     waiting = waiting.iloc[order].reset_index(drop=True)
-    timeline = Timeline(waiting, holding, sizes)
+    timeline = Timeline(waiting, holding, capacity, others)
     no_room = np.zeros(len(waiting))
     behind = np.zeros(len(waiting))
     for j, (kind, queue, first, last) in enumerate(timeline.spans()):
@@ -155,52 +154,58 @@ class Head:
 class Timeline:
     """Which kinds of jobs fit, and who is blocked, between each two events of a record.
 
-    Attributes
-    ----------
-    lengths
-        Seconds of each interval.
-    fits
-        Whether a job of each kind, which is a shape and a partition, fits; only where one waits.
-    blocked
-        The first place in each partition's queue of a job that waits and does not fit.
-    in_order
-        Seconds of each interval in which the first of each partition's queue does not fit, or began
-        to within the last cycle.
+    By interval, of `lengths` seconds: whether a job of each kind `fits`, where one waits; the first
+    place in each queue that waits and does not fit (`blocked`); and the seconds in which the first
+    of each queue does not fit, or began to within the last cycle (`in_order`).
     """
 
     def __init__(
-        self, waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, int]
+        self, waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
     ) -> None:
-        self._index = {name: i for i, name in enumerate(sizes)}
-        self._free = np.array(list(sizes.values()), np.int64)
+        self._index = {name: i for i, name in enumerate(capacity.nodes["name"])}
+        self._free = capacity.nodes["gpus"].to_numpy(float).copy()
         self._begin = waiting["eligible"].to_numpy(float)
         self._end = waiting["start"].to_numpy(float)
-        partitions = [name if isinstance(name, str) else "" for name in waiting["partition"]]
-        shapes = [
-            _shape(held, gpus) for held, gpus in zip(waiting["nodes"], waiting["gpus"], strict=True)
-        ]
-        self._queues, queue_of = _numbered(partitions)
-        kinds, kind_of = _numbered(list(zip(partitions, shapes, strict=True)))
-        self._kind_of, self._queue_of = kind_of, queue_of
-        self._shapes = [np.array(shape, np.int64) for _, shape in kinds]
-        self._queue_of_kind = [self._queues.index(name) for name, _ in kinds]
-        served = _served(holding, self._index, self._queues)
-        self._nodes = [served[queue] for queue in range(len(self._queues))]
-        moments = np.concatenate(
-            (
-                self._begin,
-                self._end,
-                holding["start"].to_numpy(float),
-                holding["end"].to_numpy(float),
+        partitions = [_text(name) for name in waiting["partition"]]
+        needs = list(
+            zip(
+                partitions,
+                map(_text, waiting["gpu_type"]),
+                map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"]),
+                strict=True,
             )
         )
+        self._queues, queue_of = _numbered(partitions)
+        kinds, kind_of = _numbered(needs)
+        self._kind_of, self._queue_of = kind_of, queue_of
+        self._shapes = [np.array(shape) for _, _, shape in kinds]
+        self._queue_of_kind = [self._queues.index(name) for name, _, _ in kinds]
+        self._nodes = [
+            np.flatnonzero(capacity.serves(partition, kind)) for partition, kind, _ in kinds
+        ]
+        held = [*_held(holding, self._index), *_held_cpus(others, self._index)]
+        self._free_cpus = self._cpus(capacity, held)
+        times = [(start, end) for start, end, *_ in held]
+        moments = np.concatenate((self._begin, self._end, np.array(times).ravel()))
         self.moments: NDArray[np.float64] = np.unique(moments)
         self.lengths = np.diff(self.moments, append=self.moments[-1:])
         size = len(self.moments)
         self.fits = np.zeros((len(kinds), size), np.bool_)
         self.blocked = np.full((len(self._queues), size), NOBODY, np.int64)
         self.in_order = np.zeros((len(self._queues), size))
-        self._run(holding)
+        self._run(held)
+
+    def _cpus(self, capacity: Capacity, held: Sequence[Held]) -> NDArray[np.float64]:
+        """Return what the nodes have of CPUs: as stated, else the most that was held at a time."""
+        most = np.full(len(self._index), np.inf)
+        if held:
+            start, end, node, _, cpus = map(np.array, zip(*held, strict=True))
+            peak = highest(node.astype(np.int64), start, end, np.ceil(cpus))
+            most[: len(peak)] = np.where(peak > 0, peak, np.inf)
+        if "cpus" in capacity.nodes:
+            stated = capacity.nodes["cpus"].to_numpy(float)
+            most = np.where(np.isnan(stated), most, stated)
+        return most
 
     def spans(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield the kind and the queue of each waiting job, and the intervals in which it waits."""
@@ -208,17 +213,18 @@ class Timeline:
         last = np.searchsorted(self.moments, self._end)
         yield from zip(self._kind_of, self._queue_of, first.tolist(), last.tolist(), strict=True)
 
-    def _run(self, holding: pd.DataFrame) -> None:
+    def _run(self, held: Sequence[Held]) -> None:
         """Go through the events in order; those that end come before those that start."""
-        changes = self._changes(holding)
+        changes = self._changes(held)
         arriving = _by_interval(self.moments, self._begin)
         leaving = _by_interval(self.moments, self._end)
         present: list[dict[int, None]] = [{} for _ in self._shapes]
         known: dict[int, bool] = {}
         heads = [Head() for _ in self._queues]
         for k in range(len(self.moments) - 1):
-            for node, amount in changes.get(k, ()):
+            for node, amount, cpus in changes.get(k, ()):
                 self._free[node] += amount
+                self._free_cpus[node] += cpus
             if k in changes:
                 known.clear()
             for j in arriving.get(k, ()):
@@ -252,34 +258,68 @@ class Timeline:
 
     def _room(self, kind: int) -> bool:
         """Return whether a job of a kind fits into what is free now."""
-        shape = self._shapes[kind]
-        free = self._free[self._nodes[self._queue_of_kind[kind]]]
-        if len(shape) > len(free):
+        amounts, cpus = self._shapes[kind].T
+        nodes = self._nodes[kind]
+        free = self._free[nodes[self._free_cpus[nodes] >= cpus.max()]]
+        if len(amounts) > len(free):
             return False
-        if len(shape) == 1:
-            return bool(free.max() >= shape[0])
-        largest = -np.sort(-free)[: len(shape)]
-        return bool((largest >= shape).all())
+        if len(amounts) == 1:
+            return bool(free.max() >= amounts[0])
+        largest = -np.sort(-free)[: len(amounts)]
+        return bool((largest >= amounts).all())
 
-    def _changes(self, holding: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
+    def _changes(self, held: Sequence[Held]) -> dict[int, list[tuple[int, float, float]]]:
         """Return what becomes free or taken on each node at each moment."""
-        changes: dict[int, list[tuple[int, int]]] = {}
-        starts = np.searchsorted(self.moments, holding["start"].to_numpy(float)).tolist()
-        ends = np.searchsorted(self.moments, holding["end"].to_numpy(float)).tolist()
-        for held, start, end in zip(holding["nodes"], starts, ends, strict=True):
-            if start == end:
-                continue
-            for name, amount in held:
-                node = self._index.get(name)
-                if node is not None:
-                    changes.setdefault(start, []).append((node, -amount))
-                    changes.setdefault(end, []).append((node, amount))
+        changes: dict[int, list[tuple[int, float, float]]] = {}
+        starts = np.searchsorted(self.moments, [one.start for one in held]).tolist()
+        ends = np.searchsorted(self.moments, [one.end for one in held]).tolist()
+        for one, start, end in zip(held, starts, ends, strict=True):
+            if start != end:
+                changes.setdefault(start, []).append((one.node, -one.amount, -one.cpus))
+                changes.setdefault(end, []).append((one.node, one.amount, one.cpus))
         return changes
 
 
-def _shape(held: tuple[tuple[str, int], ...], gpus: int) -> tuple[int, ...]:
-    """Return what a job needs on how many nodes, the largest part first."""
-    return tuple(sorted((amount for _, amount in held), reverse=True)) or (int(gpus),)
+class Held(NamedTuple):
+    """What a job holds on a node, from when to when."""
+
+    start: float
+    end: float
+    node: int
+    amount: float
+    cpus: float
+
+
+def _held(holding: pd.DataFrame, index: Mapping[str, int]) -> Iterator[Held]:
+    """Yield what jobs hold on the nodes; their CPUs are divided as their GPUs are."""
+    columns = (holding[name].tolist() for name in ("start", "end", "gpus", "cpus", "nodes"))
+    for start, end, gpus, cpus, nodes in zip(*columns, strict=True):
+        each = cpus / gpus if cpus > 0 else 0.0
+        for name, amount in nodes:
+            if name in index:
+                yield Held(start, end, index[name], amount, each * amount)
+
+
+def _held_cpus(others: pd.DataFrame, index: Mapping[str, int]) -> Iterator[Held]:
+    """Yield what jobs without the resource hold of the nodes' CPUs, evenly."""
+    columns = (others[name].tolist() for name in ("start", "end", "cpus", "nodes"))
+    for start, end, cpus, nodes in zip(*columns, strict=True):
+        for name in nodes:
+            if name in index and end > start:
+                yield Held(start, end, index[name], 0.0, cpus / len(nodes))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _shape(
+    held: tuple[tuple[str, int], ...], gpus: int, cpus: float
+) -> tuple[tuple[float, float], ...]:
+    """Return what a job needs on how many nodes, and CPUs there, the largest part first."""
+    amounts = sorted((amount for _, amount in held), reverse=True) or [int(gpus)]
+    each = cpus / gpus if cpus > 0 else 0.0
+    return tuple((float(amount), np.floor(each * amount)) for amount in amounts)
 
 
 def _numbered(values: list[T]) -> tuple[list[T], list[int]]:
@@ -295,18 +335,3 @@ def _by_interval(moments: NDArray[np.float64], times: NDArray[np.float64]) -> di
     for j, k in enumerate(np.searchsorted(moments, times).tolist()):
         found.setdefault(k, []).append(j)
     return found
-
-
-def _served(
-    holding: pd.DataFrame, index: Mapping[str, int], queues: list[str]
-) -> dict[int, NDArray[np.int64]]:
-    """Return the nodes on which jobs of each partition ran; all of them for ""."""
-    nodes: dict[str, set[int]] = {}
-    for name, held in zip(holding["partition"], holding["nodes"], strict=True):
-        if isinstance(name, str):
-            nodes.setdefault(name, set()).update(index[n] for n, _ in held if n in index)
-    every = np.arange(len(index))
-    return {
-        i: np.array(sorted(nodes[name]), np.int64) if nodes.get(name) else every
-        for i, name in enumerate(queues)
-    }

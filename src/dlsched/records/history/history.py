@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dlsched.display.markup import block, heading, line
 from dlsched.records.history.capacity import Capacity
 from dlsched.records.history.explanation import Explanation
 from dlsched.records.history.period import Moment, Period, make_period
-from dlsched.records.history.times import find_zone, parse_moment
+from dlsched.records.readers.values import find_zone, parse_moment
 from dlsched.results.result import Report
 from dlsched.text.figures import shorten
 
@@ -32,6 +32,9 @@ class History:
     dropped
         Data frame with one row per row of the file that is no job here: ``row``, ``id``,
         ``reason``.
+    others
+        Data frame of the jobs that hold nothing of the resource, but CPUs of the nodes: ``id``,
+        ``cpus``, ``start``, ``end``, ``nodes`` (names).
     notes
         Sentences: what was assumed, left out or corrected, with counts.
     warnings
@@ -43,7 +46,7 @@ class History:
     where
         The file's name.
     format
-        ``"sacct"``, ``"swf"``, ``"kueue"``, ``"csv"``, ``"trace"`` or that of a published trace.
+        One of `dlsched.records.FORMATS`, or ``"trace"``.
     resource
         ``"gpu"``, ``"cpu"`` or ``"node"``: what the column ``gpus`` counts.
     timezone
@@ -58,6 +61,7 @@ class History:
 
     jobs: pd.DataFrame
     dropped: pd.DataFrame
+    others: pd.DataFrame = field(repr=False)
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     capacity: Capacity
@@ -122,7 +126,7 @@ class History:
         first, last = self.window
         begin = first if since is None else parse_moment(since, zone, "since")
         end = last if until is None else parse_moment(until, zone, "until")
-        return make_period(self.jobs, self.capacity, begin, end, partition, self.horizon)
+        return make_period(self, begin, end, partition)
 
     def check(self) -> Report:
         """Return whether a replay of the recorded starts agrees with the record.

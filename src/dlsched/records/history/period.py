@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import POOL, Capacity
+from dlsched.records.history.capacity import COLUMNS, Capacity
 from dlsched.records.history.carrying import Carrying
 from dlsched.records.history.explanation import Explanation, explain
 from dlsched.records.history.replay import check_replay
 from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
-from dlsched.records.traces import record
+from dlsched.records.readers.rows import POOL
+from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
 from dlsched.simulation.policies import make_policy
@@ -24,6 +25,8 @@ from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dlsched.records.history.history import History
 
 Moment: TypeAlias = str | float | datetime
 ROLES: Final = ("counted", "carried", "censored", "never", "instant")
@@ -65,6 +68,8 @@ class Period:
         Sentences on what was left out, with counts.
     everyone
         All jobs of the history: those of other partitions hold nodes, too.
+    cpu_jobs
+        Jobs that hold CPUs of the nodes, but nothing of the resource: `History.others`.
     horizon
         The latest moment of the record.
     """
@@ -76,6 +81,7 @@ class Period:
     capacity: Capacity
     notes: tuple[str, ...]
     everyone: pd.DataFrame = field(repr=False)
+    cpu_jobs: pd.DataFrame = field(repr=False)
     horizon: float
 
     def __repr__(self) -> str:
@@ -112,7 +118,7 @@ class Period:
                 if whole and names
                 else {}
             )
-            for name, gpus, kind, names in self.capacity.nodes.itertuples(index=False)
+            for name, gpus, kind, names in self.capacity.nodes[[*COLUMNS]].itertuples(index=False)
         ]
         return Cluster.parse({"servers": rows, "away": self._outages()}, "the nodes")
 
@@ -143,18 +149,11 @@ class Period:
     @cached_property
     def partitions(self) -> dict[str, frozenset[str]]:
         """The nodes of each partition that jobs of the period name."""
-        nodes = self.capacity.nodes
-        known = nodes[nodes["name"] != POOL]
+        nodes = self.capacity.nodes["name"]
         texts = self.jobs["partition"].dropna()
         named = {name for text in texts for name in str(text).split(",")}
-        return {
-            name: frozenset(
-                node
-                for node, partitions in zip(known["name"], known["partitions"], strict=True)
-                if not partitions or name in partitions
-            )
-            for name in named
-        }
+        served = {name: nodes[self.capacity.serves(name, None)] for name in named}
+        return {name: frozenset(nodes) - {POOL} for name, nodes in served.items()}
 
     @cached_property
     def others(self) -> float:
@@ -283,27 +282,13 @@ class Period:
         """The recorded waiting of the counted jobs, divided by its causes."""
         held = self.everyone[self.everyone["start"].notna()].copy()
         held["end"] = held["end"].fillna(self.horizon)
-        sizes = dict(zip(self.capacity.nodes["name"], self.capacity.nodes["gpus"], strict=True))
-        counted = self.jobs[self.jobs["role"] == "counted"]
-        return explain(counted, held, sizes)
+        others = self.cpu_jobs.assign(end=self.cpu_jobs["end"].fillna(self.horizon))
+        waiting = self.jobs[self.jobs["role"] == "counted"]
+        return explain(waiting, held, self.capacity, others)
 
 
-def make_period(
-    everyone: pd.DataFrame,
-    capacity: Capacity,
-    since: float,
-    until: float,
-    partition: str | None,
-    horizon: float,
-) -> Period:
-    """Return the jobs of a window, by their roles.
-
-    Parameters
-    ----------
-    everyone
-        All jobs of the history.
-    horizon
-        When jobs ended that have no end.
+def make_period(history: History, since: float, until: float, partition: str | None) -> Period:
+    """Return the jobs of a window of a history, by their roles.
 
     Raises
     ------
@@ -314,6 +299,7 @@ def make_period(
         raise OptionError(
             f"the window ends at {until:.15g}, not after {since:.15g}; give a later end"
         )
+    everyone, capacity, horizon = history.jobs, history.capacity, history.horizon
     jobs = everyone
     notes: list[str] = []
     if partition is not None:
@@ -344,8 +330,11 @@ def make_period(
         raise OptionError("no job of this window and partition started and ended in it; widen it")
     for name, sentence in SENTENCES.items():
         if counts.get(name, 0):
-            notes.append(f"{record.counted(int(counts[name]), 'job')} {sentence}")
-    return Period(chosen, since, until, partition, capacity, tuple(notes), everyone, horizon)
+            notes.append(f"{counted(int(counts[name]), 'job')} {sentence}")
+    others = history.others
+    return Period(
+        chosen, since, until, partition, capacity, tuple(notes), everyone, others, horizon
+    )
 
 
 def _note_others(everyone: pd.DataFrame, jobs: pd.DataFrame, capacity: Capacity) -> Iterator[str]:
@@ -355,6 +344,6 @@ def _note_others(everyone: pd.DataFrame, jobs: pd.DataFrame, capacity: Capacity)
     shared = int(sum(any(node in names for node, _ in held) for held in others["nodes"]))
     if shared:
         yield (
-            f"{record.counted(shared, 'job')} of other partitions ran on these nodes: policies do "
+            f"{counted(shared, 'job')} of other partitions ran on these nodes: policies do "
             "not see them, so that they have more room than there was; choose all partitions"
         )

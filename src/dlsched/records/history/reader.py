@@ -3,65 +3,70 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
-from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history import from_trace, kueue, sacct, swf, table
+import numpy as np
+
+from dlsched.errors import InstanceError, OptionError
 from dlsched.records.history.assembly import Assembly, horizon_of
-from dlsched.records.history.fields import FORMATS, RESOURCES
 from dlsched.records.history.history import History
-from dlsched.records.history.raw import Record
-from dlsched.records.history.times import find_zone
-from dlsched.records.traces.formats import FORMATS as PUBLISHED
-from dlsched.records.traces.lines import open_text
-from dlsched.records.traces.reader import SHIPPED, read_trace
+from dlsched.records.readers.columns import ColumnsLike
+from dlsched.records.readers.format import Source, TraceFormat
+from dlsched.records.readers.opening import Opened, open_source
+from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, tuples
+from dlsched.records.readers.values import counted, find_zone
+from dlsched.records.traces.selection import names_of
 from dlsched.records.traces.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger(__name__)
+OF_TRACE = TraceFormat("a job trace", lambda source: iter(()), lambda head: False)
+"""The format of a trace that is read already."""
 
 
 def read_history(
     source: str | Path | pd.DataFrame | Trace,
     format: str = "auto",
     *,
+    columns: ColumnsLike | None = None,
+    names: str | Sequence[str] | None = None,
+    delimiter: str | None = None,
     timezone: str | None = None,
     resource: str = "gpu",
     nodes: str | Path | pd.DataFrame | None = None,
-    columns: Sequence[str] | Mapping[str, str] | None = None,
-    delimiter: str | None = None,
+    clusters: str | Sequence[str] | None = None,
+    limit: int | None = None,
 ) -> History:
     """Read what a scheduler recorded.
 
     Parameters
     ----------
     source
-        A file, plain or gzipped; for ``"csv"`` a data frame, too; a job trace whose jobs have a
-        record, or the name of one that comes with dlsched (``"sample-helios"``).
+        A file, plain or gzipped; a data frame; a job trace whose jobs have a record, or the name of
+        one that comes with dlsched (``"sample-helios"``).
     format
-        ``"sacct"`` (Slurm), ``"swf"`` (Standard Workload Format 2.2), ``"kueue"`` (workloads as
-        JSON), ``"csv"`` (a table with named columns), the name of a published trace
-        (`dlsched.records.FORMATS`: ``"philly"``, ``"helios"``, ...), or ``"auto"``, by the file's
-        beginning.
-    timezone
-        The zone of times without one, as ``"Europe/Berlin"``; None for UTC, which a note says.
+        ``"sacct"`` (Slurm, text or JSON), ``"swf"`` (Standard Workload Format 2.2), ``"kueue"``
+        (workloads as JSON or YAML), ``"csv"`` (a table with named columns), the name of a published
+        trace (`dlsched.records.FORMATS`: ``"philly"``, ``"helios"``, ...), or ``"auto"``, by the
+        file's beginning.
+    columns, names, delimiter, timezone
+        As in `dlsched.records.read_trace`. A note says that no zone is given, or which is taken.
     resource
         What jobs are counted in: ``"gpu"``, ``"cpu"`` or ``"node"``; the processors of SWF are
         CPUs.
     nodes
         The cluster's nodes: a CSV file or data frame with the columns ``name``, ``gpus``,
-        ``gpu_type``, ``partitions``, or what ``sinfo -N -o "%N|%G|%P"`` prints; None for the peak
-        of the recorded occupancy, which a note says.
-    columns
-        Of ``"sacct"`` without a header: the names of the fields in order. Of ``"csv"``: which
-        column holds which field, as ``{"submit": "qtime"}``; by default they are called alike.
-    delimiter
-        Between columns; by default found out from the first line.
+        ``gpu_type``, ``partitions``, ``cluster``, or what ``sinfo -N -o "%N|%G|%P"`` prints; None
+        for the peak of the recorded occupancy, which a note says.
+    clusters
+        The clusters whose jobs are read; by default all, each with ids, nodes and partitions of its
+        own.
+    limit
+        Most rows that are read, from the first on; None for all.
 
     Raises
     ------
@@ -71,105 +76,116 @@ def read_history(
     OptionError, UnknownName
         If an option cannot be used.
     """
-    where = _name(source)
-    if resource not in RESOURCES:
-        raise UnknownName("resource", str(resource), RESOURCES)
-    if format not in ("auto", *FORMATS, *PUBLISHED):
-        raise UnknownName("format of a history", str(format), ("auto", *FORMATS, *PUBLISHED))
-    zone = find_zone(timezone)
-    layout = _format(source, where, format)
-    if layout == "swf" and resource == "gpu":
-        resource = "cpu"
-    record = _read(source, where, layout, zone, resource, columns, delimiter)
-    if record.zone is not None and timezone is None:
-        zone = find_zone(record.zone)
-    made = Assembly(record, where, resource, zone, timezone is not None, nodes).run()
+    chosen = names_of("clusters", clusters)
+    if isinstance(source, Trace):
+        if resource != "gpu":
+            raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
+        opened = Opened(Source(Path(), source.name), "trace", OF_TRACE, False)
+        opened.source.notes += source.notes
+        rows = _rows_of(source)
+    else:
+        opened = open_source(
+            source,
+            format,
+            columns,
+            names,
+            delimiter=delimiter,
+            timezone=timezone,
+            resource=resource,
+            history=True,
+            limit=limit,
+        )
+        rows = _read(opened, limit)
+    facts, layout = opened.source, opened.layout
+    zone = facts.zone
+    if facts.zone_named is not None and timezone is None:
+        zone = find_zone(facts.zone_named)
+    if not layout.record:
+        if resource != "gpu":
+            raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
+        _as_record(rows, facts)
+    made = Assembly(rows, facts, layout, zone, timezone is not None, nodes, chosen).run()
     for note in (*made.warnings, *made.notes):
-        logger.warning("%s: %s", where, note)
+        logger.warning("%s: %s", facts.where, note)
     return History(
         jobs=made.jobs,
         dropped=made.dropped,
+        others=made.others,
         notes=tuple(made.notes),
         warnings=tuple(made.warnings),
         capacity=made.capacity,
-        rows=record.raw.size,
-        where=where,
-        format=layout,
-        resource=resource,
+        rows=rows.size,
+        where=facts.where,
+        format=opened.format if not opened.is_shipped else "trace",
+        resource=facts.resource,
         timezone=zone.key,
-        dated=record.dated,
-        recorded_waits="model" not in record.raw.columns,
-        horizon=horizon_of(record.raw),
+        dated=facts.dated,
+        recorded_waits=not facts.is_model,
+        horizon=horizon_of(rows),
     )
 
 
-def _name(source: str | Path | pd.DataFrame | Trace) -> str:
-    """Return what the source is called in errors."""
-    if isinstance(source, Trace):
-        return source.name
-    return "frame" if hasattr(source, "columns") else str(source)
+def _read(opened: Opened, limit: int | None) -> Rows:
+    """Return the rows of a source, as many as are wanted."""
+    parts: list[Rows] = []
+    size = 0
+    for rows in opened.layout.read(opened.source):
+        parts.append(rows)
+        size += rows.size
+        if limit is not None and size >= limit:
+            break
+    if not parts:
+        where = opened.source.where
+        raise InstanceError(where, "", "there is no job", "read a file that has jobs")
+    return join(parts).head(limit)
 
 
-def _format(source: str | Path | pd.DataFrame | Trace, where: str, format: str) -> str:
-    """Return the format, by the beginning of the file if it is to be found out."""
-    if isinstance(source, Trace) or (isinstance(source, str) and source in SHIPPED):
-        return "trace"
-    if hasattr(source, "columns"):
-        if format not in ("auto", "csv"):
-            raise OptionError(f"a data frame is read as 'csv', not as {format!r}")
-        return "csv"
-    return detect(Path(source), where) if format == "auto" else format
+def _rows_of(trace: Trace) -> Rows:
+    """Return the jobs of a trace as rows; a job runs for its duration from its first start on."""
+    jobs = trace.jobs
+    rows = empty(len(jobs))
+    columns = rows.columns
+    columns["row"] = np.arange(1, rows.size + 1)
+    columns["id"] = np.array([job.id for job in jobs], object)
+    columns["gpus"] = np.array([job.gpus for job in jobs], float)
+    for name in ("user", "account", "partition", "gpu_type", "state", "qos"):
+        columns[name] = np.array([getattr(job, name) for job in jobs], object)
+    for name in ("submit", "eligible", "start", "limit", *NUMBERS):
+        values = [getattr(job, name) for job in jobs]
+        columns[name] = np.array([np.nan if v is None else float(v) for v in values])
+    columns["elapsed"] = np.array([float(job.duration) for job in jobs])
+    columns["end"] = columns["start"] + columns["elapsed"]
+    columns["nodes"] = tuples([tuple(name for name, _ in job.nodes) for job in jobs])
+    columns["amounts"] = tuples([tuple(gpus for _, gpus in job.nodes) for job in jobs])
+    return rows
 
 
-def detect(path: Path, where: str) -> str:
-    """Return the format of a file, by its beginning.
-
-    Raises
-    ------
-    InstanceError
-        If it cannot be read.
-    """
-    with open_text(path, where) as text:
-        head = text.read(2**16)
-    line = head.lstrip("\n\r").partition("\n")[0]
-    if sacct.recognises(line):
-        return "sacct"
-    published = next((name for name, one in PUBLISHED.items() if one.recognises(head)), None)
-    if published is not None:
-        return published
-    if kueue.recognises(head):
-        return "kueue"
-    return "swf" if swf.recognises(line) else "csv"
-
-
-def _read(
-    source: str | Path | pd.DataFrame | Trace,
-    where: str,
-    layout: str,
-    zone: ZoneInfo,
-    resource: str,
-    columns: Sequence[str] | Mapping[str, str] | None,
-    delimiter: str | None,
-) -> Record:
-    """Return the rows of the source."""
-    if layout not in ("sacct", "csv") and (columns is not None or delimiter is not None):
-        raise OptionError(f"the format {layout} has columns of its own; leave columns= out")
-    if layout == "trace" or layout in PUBLISHED:
-        if resource != "gpu":
-            raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
-        if isinstance(source, Trace):
-            return from_trace.read(source)
-        return from_trace.read(read_trace(str(source), "auto" if layout == "trace" else layout))
-    if layout == "csv":
-        if columns is not None and not isinstance(columns, Mapping):
-            raise OptionError("columns of a table are {field: column}, as {'submit': 'qtime'}")
-        frame: Any = source if hasattr(source, "columns") else Path(str(source))
-        return table.read(frame, where, zone, columns, delimiter)
-    path = Path(str(source))
-    if layout == "swf":
-        return swf.read(path, where, resource)
-    if layout == "kueue":
-        return kueue.read(path, where, resource)
-    if isinstance(columns, Mapping):
-        raise OptionError("columns of sacct are names in order, as ['jobid', 'submit', ...]")
-    return sacct.read(path, where, zone, resource, columns, delimiter)
+def _as_record(rows: Rows, source: Source) -> None:
+    """Make rows of a trace those of a record, of which starts and ends are known."""
+    columns = rows.columns
+    if np.isnan(columns["start"]).all():
+        raise InstanceError(
+            source.where, "jobs", "have no recorded start", "read a format that has it, as helios"
+        )
+    for name in ("id", "gpus", *("submit", "eligible", "start", "end")):
+        source.fields.setdefault(name, name)
+    stated = rows.get("unknown")
+    lacks = np.isnan(columns["end"] - columns["start"])
+    reasons = [text or "without a start or an end" for text in stated[lacks]]
+    rows.refuse(lacks, source.fields["end"], reasons, fault=False)
+    shares = rows.usable & (rows.get("share") % 1 > 0)
+    if shares.any():
+        source.notes.append(
+            f"{counted(int(shares.sum()), 'job')} with a fraction of a GPU: each worker's share is "
+            "rounded up to whole GPUs"
+        )
+    early = columns["start"] < columns["submit"]
+    columns["submit"][early] = columns["start"][early]
+    if early.any():
+        source.notes.append(
+            f"{counted(int(early.sum()), 'job')} started before the submission, as clocks differ: "
+            "submitted at the start"
+        )
+    for place, amounts in enumerate(columns["amounts"]):
+        if amounts and sum(amounts) != columns["gpus"][place]:
+            columns["nodes"][place] = columns["amounts"][place] = ()

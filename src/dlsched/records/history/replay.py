@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dlsched.records.history.capacity import Capacity, highest
+from dlsched.records.history.capacity import Capacity
+from dlsched.records.history.division import overfull
 from dlsched.records.history.workload import Clock
 from dlsched.results.result import Report, Violation
 from dlsched.simulation import Simulation
@@ -22,7 +23,16 @@ SHOWN: Final = 100
 
 def check_replay(jobs: pd.DataFrame, run: Simulation, clock: Clock, capacity: Capacity) -> Report:
     """Return whether a simulation of the recorded starts agrees with the jobs' record."""
-    overfull = list(_overfull(jobs, clock.horizon, capacity))
+    sizes = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"].tolist(), strict=True))
+    full = [
+        Violation(
+            "overfull",
+            f"nodes.{name}",
+            f"{peak} are held at the same time, it has {sizes.get(name, 0)}",
+            peak - sizes.get(name, 0),
+        )
+        for name, peak, _ in overfull(jobs, sizes, clock.horizon)
+    ]
     with no_collection():
         audit = run.audit()
     ran = run.jobs.set_index("id").loc[jobs["id"]]
@@ -46,34 +56,8 @@ def check_replay(jobs: pd.DataFrame, run: Simulation, clock: Clock, capacity: Ca
         "jobs": len(jobs),
         "largest_difference": float(difference.max(initial=0.0)),
         "different": len(late),
-        "overfull": len(overfull),
+        "overfull": len(full),
         "audit": len(audit.violations),
     }
-    found = (*overfull[:SHOWN], *violations, *audit.violations[:SHOWN])
+    found = (*full[:SHOWN], *violations, *audit.violations[:SHOWN])
     return Report(found, None, details)
-
-
-def _overfull(jobs: pd.DataFrame, horizon: float, capacity: Capacity) -> list[Violation]:
-    """Return a violation for each node that holds more than it has."""
-    import pandas as pd
-
-    end = jobs["end"].fillna(horizon)
-    flat = pd.DataFrame({"start": jobs["start"], "end": end, "held": jobs["nodes"]})
-    flat = flat.explode("held").dropna(subset=["held"])
-    if not len(flat):
-        return []
-    codes, names = pd.factorize(pd.Series([name for name, _ in flat["held"]], dtype=object))
-    amounts = np.array([amount for _, amount in flat["held"]], np.int64)
-    most = highest(codes, flat["start"].to_numpy(float), flat["end"].to_numpy(float), amounts)
-    nodes = capacity.nodes
-    size = dict(zip(nodes["name"], nodes["gpus"], strict=True))
-    return [
-        Violation(
-            "overfull",
-            f"nodes.{name}",
-            f"{peak} are held at the same time, it has {size.get(name, 0)}",
-            int(peak - size.get(name, 0)),
-        )
-        for name, peak in zip(names, most.tolist(), strict=True)
-        if peak > size.get(name, 0)
-    ]

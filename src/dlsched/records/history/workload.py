@@ -127,13 +127,7 @@ def _accept(row: dict[str, Any], cluster: Cluster, listed: set[str] | None) -> N
 def known_durations(
     jobs: pd.DataFrame, everyone: pd.DataFrame, truth: Floats, knows: str
 ) -> Floats:
-    """Return what policies take for the durations of jobs, from their starts on.
-
-    Raises
-    ------
-    UnknownName
-        If `knows` is none of the three.
-    """
+    """Return what policies take for the durations of jobs, from their starts on."""
     if knows not in get_args(Knows):
         raise UnknownName("knowledge of durations", str(knows), get_args(Knows))
     if knows == "truth":

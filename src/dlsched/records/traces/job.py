@@ -42,7 +42,13 @@ class TraceJob(Document):
     user, account, partition
         Who submitted it, what it was charged to, and the partition, queue or virtual cluster.
     gpu_type
-        Type of its GPUs.
+        Type of its GPUs; ``A100|H100`` if it may have either, ``a100+v100`` if it held both.
+    features
+        What it needs of its nodes, all of it; ``a|b`` is one of two.
+    qos
+        Its quality of service, as the scheduler calls it.
+    cpus, memory
+        CPUs and GB of memory, in total.
     limit
         Time limit; None if it has none, or none is recorded.
     nodes
@@ -71,6 +77,10 @@ class TraceJob(Document):
     limit: Amount | None = None
     nodes: tuple[tuple[Id, PositiveCount], ...] = ()
     state: str | None = None
+    features: tuple[str, ...] = ()
+    qos: str | None = None
+    cpus: Amount | None = None
+    memory: Amount | None = None
 
     @property
     def record(self) -> dict[str, Any]:

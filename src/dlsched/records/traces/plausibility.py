@@ -83,13 +83,7 @@ def in_jobs(jobs: Sequence[TraceJob]) -> Finding | None:
 def refuse(
     found: Finding | None, where: str, names: Mapping[str, str], row: str | None = None
 ) -> None:
-    """Raise the error of a finding, which names the column that holds the field.
-
-    Raises
-    ------
-    InstanceError
-        If there is a finding.
-    """
+    """Raise the error of a finding, which names the column that holds the field."""
     if found is None:
         return
     field, problem, remedy = found

@@ -1,59 +1,52 @@
-"""Reading a trace: a published one as it is, or any CSV file by a mapping of its columns."""
+"""Reading a trace: a published one as it is, a scheduler's record, or any table by its columns."""
 
 from __future__ import annotations
 
 import logging
-import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from dlsched import library
-from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.records.traces import rows
-from dlsched.records.traces.choice import Choice, make_choice
-from dlsched.records.traces.columns import MAPPINGS, Column, MappingLike, columns, record_fields
-from dlsched.records.traces.formats import FORMATS, detect, format_names, in_folder
-from dlsched.records.traces.job import RECORD, TraceJob
-from dlsched.records.traces.lines import open_text
-from dlsched.records.traces.record import TraceFormat
-from dlsched.records.traces.selection import Selection
-from dlsched.records.traces.table import Table
+from dlsched.errors import InstanceError, OptionError
+from dlsched.records.readers.columns import ColumnsLike
+from dlsched.records.readers.opening import Opened, open_source
+from dlsched.records.traces.selection import Choice, Selection
 from dlsched.records.traces.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dlsched.records.traces.job import TraceJob
 
 logger = logging.getLogger(__name__)
 
-SHIPPED = {
-    "synthetic-1": "synthetic-1.csv.gz",
-    "sample-philly": "samples/philly/cluster_job_log",
-    "sample-helios": "samples/helios/cluster_log.csv",
-    "sample-acme": "samples/acme/trace_kalos.csv",
-    "sample-pai": "samples/pai/pai_task_table.csv",
-    "sample-openb": "samples/openb/openb_pod_list_default.csv",
-}
-"""The traces that come with dlsched, and their files."""
-_DEFAULTS = {
-    "states": None,
-    "clusters": None,
-    "min_gpus": 0,
-    "fractional": "up",
-    "plausibility": True,
+_DEFAULTS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("columns", "names", "delimiter", "timezone", "states", "clusters")),
+    **{"min_gpus": 0, "fractional": "up", "missing": "error", "plausibility": True},
+    **dict.fromkeys(("seconds", "limit")),
 }
 
 
 def read_trace(
     source: str | Path,
-    mapping: MappingLike = "auto",
+    format: str | ColumnsLike = "auto",
     *,
+    columns: ColumnsLike | None = None,
+    names: str | Sequence[str] | None = None,
+    delimiter: str | None = None,
+    timezone: str | None = None,
     name: str | None = None,
     states: str | Sequence[str] | None = None,
     clusters: str | Sequence[str] | None = None,
     min_gpus: int = 0,
     fractional: str = "up",
+    missing: str = "error",
     plausibility: bool = True,
+    seconds: Mapping[str, float] | None = None,
+    limit: int | None = None,
 ) -> Trace:
-    """Read a job trace: a published one as it is, or any ``.csv`` file; gzipped ones as well.
+    """Read a job trace: a published one as it is, a scheduler's record, or any table.
 
     What is left out or rounded is counted in `Trace.notes`, and logged under "dlsched" as warnings.
 
@@ -61,12 +54,19 @@ def read_trace(
     ----------
     source
         A path, or the name of a trace that comes with dlsched (``"synthetic-1"``,
-        ``"sample-philly"``). Of a folder or a tar archive the trace's file is taken.
-    mapping
-        The format: a name in `dlsched.records.FORMATS` (traces as they are published) or in
-        `dlsched.records.MAPPINGS` (formats of one table), or ``"auto"``, by the beginning of the
-        file. Or which column holds which field: ``{field: column or (column, unit)}``; see
-        `dlsched.records.traces.columns.columns`. Columns that a mapping does not name are not read.
+        ``"sample-philly"``). Of a folder or a tar archive the trace's file is taken. Gzipped files
+        are read as well.
+    format
+        A name in `dlsched.records.FORMATS`, or ``"auto"``, by the beginning of the file; or what is
+        meant for `columns`.
+    columns
+        Which column holds which field: ``{field: column or (column, unit)}``; see
+        `dlsched.records.readers.columns.make_columns`. Columns that are called like a field need
+        not be named. With a named format, in place of its own columns.
+    names, delimiter
+        Of a table without a header, the names of its columns in order; what is between them.
+    timezone
+        The zone of dates without one, as ``"Europe/Berlin"``; None for UTC.
     name
         Name of the trace; by default that of the file without its suffixes.
     states
@@ -77,11 +77,18 @@ def read_trace(
     min_gpus
         Fewest GPUs of a job that is taken; 1 leaves out the jobs that have none.
     fractional
-        How workers count that share a GPU, in the formats that have them: ``"up"``, the share of
-        each worker is rounded up to whole GPUs; ``"total"``, the sum of a job's shares is;
-        ``"drop"``, such jobs are left out.
+        How workers count that share a GPU: ``"up"``, the share of each worker is rounded up to
+        whole GPUs; ``"total"``, the sum of a job's shares is; ``"drop"``, such jobs are left out.
+    missing
+        What becomes of a row of a table that lacks a time or GPUs: ``"error"``, or ``"drop"``, left
+        out and counted, as in published traces.
     plausibility
         Whether values are refused that no trace has, as a job of 50 years.
+    seconds
+        For traces that record no durations (Gavel's, Pollux'): by model, seconds of an iteration,
+        or of a whole job where no iterations are recorded.
+    limit
+        Most jobs that are taken, from the first of the file on; no more is read than they need.
 
     Raises
     ------
@@ -97,110 +104,87 @@ def read_trace(
         )
     if not str(source):
         raise OptionError("read_trace: the path is empty; name a trace's file")
-    wanted = _columns(mapping)
-    choice = make_choice(states, clusters, min_gpus, fractional, plausibility)
+    given = dict(locals())
+    if isinstance(format, Mapping):
+        columns, format = format, "csv"
+        given["columns"] = columns
+    choice = Choice(
+        states, clusters, min_gpus, fractional, missing, plausibility, seconds or {}, limit
+    )
+    options: dict[str, Any] = {"delimiter": delimiter, "timezone": timezone, "limit": limit}
+    opened = open_source(source, str(format), columns, names, **options)
+    jobs, notes = select(opened, choice)
     where = str(source)
-    path, is_shipped = _locate(where)
-    layout = mapping if isinstance(mapping, str) else ""
-    if wanted is None and os.path.isdir(path):
-        path = in_folder(path, where, layout)
-    if layout == "auto":
-        layout = detect(path, where)
-        wanted = _columns(layout)
-    if wanted is None:
-        jobs, notes = _read_format(path, where, layout, choice)
-    else:
-        optional = RECORD if layout in MAPPINGS else ()
-        jobs, notes = _read_columns(path, where, wanted, choice, optional), ()
-    if not jobs:
-        raise _empty(where, notes, choice, FORMATS.get(layout))
     for note in notes:
         logger.warning("%s: %s", where, note)
-    shown = repr(where if is_shipped else path.name)
-    if (layout or mapping) != "muri" and not is_shipped:
-        shown += f", {layout or mapping!r}"
-    given = (states, clusters, min_gpus, fractional, plausibility)
-    for (option, default), value in zip(_DEFAULTS.items(), given, strict=True):
-        if value != default:
-            shown += f", {option}={value!r}"
+    shown = repr(where if opened.is_shipped else opened.source.path.name)
+    if opened.format not in ("muri", "csv") and not opened.is_shipped:
+        shown += f", {opened.format!r}"
+    for option, default in _DEFAULTS.items():
+        if given[option] != default:
+            shown += f", {option}={given[option]!r}"
     return Trace(
-        name=name or (where if is_shipped else _stem(path)) or "trace",
-        jobs=tuple(jobs),
+        name=name or (where if opened.is_shipped else _stem(opened.source.path)) or "trace",
+        jobs=jobs,
         source=f"read_trace({shown})",
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
-def _locate(source: str) -> tuple[Path, bool]:
-    """Return the path of a trace, and whether it comes with dlsched."""
-    path = Path(source)
-    if os.path.exists(path):  # of pathlib, a name too long is an OSError
-        return path, False
-    if source in SHIPPED:
-        return library.root() / "traces" / SHIPPED[source], True
-    if re.fullmatch(r"(sample|synthetic)-\w*", source):
-        raise UnknownName("trace", source, SHIPPED)
-    return path, False
+def select(opened: Opened, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """Return the jobs of a source that are chosen, and the notes."""
+    source, layout = opened.source, opened.layout
+    named = {column.field for column in source.columns}
+    for option in ("states", "clusters"):
+        field = option.removesuffix("s")
+        if getattr(choice, option) is not None and opened.format == "csv" and field not in named:
+            raise OptionError(f"{option} needs columns[{field!r}]; name the column that holds it")
+    if choice.clusters is not None and layout.cluster is None:
+        raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
+    if choice.seconds:
+        source.needs_durations = False
+    selection = Selection(layout, source, choice)
+    for rows in layout.read(source):
+        selection.add(rows)
+        if selection.is_full:
+            break
+    jobs = tuple(selection.finish())
+    notes = (*selection.notes(), *source.notes)
+    if not jobs:
+        raise _empty(opened, notes, choice)
+    return jobs, notes
 
 
-def _columns(mapping: MappingLike) -> tuple[Column, ...] | None:
-    """Return the columns of a mapping; None for a published format, or one to be found out."""
-    if not isinstance(mapping, str):
-        return columns(mapping)
-    if mapping in FORMATS or mapping == "auto":
-        return None
-    if mapping not in MAPPINGS:
-        raise UnknownName("trace format", mapping, ["auto", *format_names()])
-    return columns(mapping)
+def frame_jobs(
+    frame: pd.DataFrame, columns: ColumnsLike | None, where: str, plausibility: bool
+) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """Return the jobs of a data frame, one per row, and the notes; see `Trace.from_frame`."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
+        raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
+    opened = open_source(frame, "csv", columns, None)
+    opened.source.where = where
+    return select(opened, Choice(plausibility=plausibility))
 
 
 def _stem(path: Path) -> str:
     name = path.name
-    for suffix in (".gz", ".tar", ".csv", ".json"):
+    for suffix in (".gz", ".tar", ".csv", ".json", ".trace"):
         name = name.removesuffix(suffix)
     return name
 
 
-def _read_format(
-    path: Path, where: str, name: str, choice: Choice
-) -> tuple[list[TraceJob], tuple[str, ...]]:
-    layout = FORMATS[name]
-    if choice.clusters is not None and layout.cluster is None:
-        raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
-    notes: list[str] = []
-    selection = Selection(layout, where, choice)
-    jobs = selection.jobs(layout.read(path, where, notes))
-    return jobs, (*selection.notes(), *notes)
-
-
-def _read_columns(
-    path: Path, where: str, wanted: Sequence[Column], choice: Choice, optional: Sequence[str]
-) -> list[TraceJob]:
-    """Return the chosen jobs; columns of `optional` fields are read where they are there."""
-    for option in ("states", "clusters"):
-        field = option.removesuffix("s")
-        if getattr(choice, option) is not None and field not in {c.field for c in wanted}:
-            raise OptionError(f"{option} needs mapping[{field!r}]; name the column that holds it")
-
-    def found(table: Table, wanted: Sequence[Column]) -> Iterator[tuple[str, Sequence[str]]]:
-        remedy = "rename one, or pass mapping="
-        places = [table.place(column.name, remedy) for column in wanted]
-        for row, cells in table.rows():
-            yield f"row {row}", [cells[place] for place in places]
-
-    with open_text(path, where) as text:
-        table = Table(text, where)
-        there = record_fields(name for name in optional if table.header.count(name) == 1)
-        every = (*wanted, *there)
-        return rows.jobs(found(table, every), where, every, rows.cell_value, choice)
-
-
-def _empty(
-    where: str, notes: Sequence[str], choice: Choice, layout: TraceFormat | None
-) -> InstanceError:
+def _empty(opened: Opened, notes: Sequence[str], choice: Choice) -> InstanceError:
+    source = opened.source
     if not choice.met_states.total():
-        in_rows = layout is None or layout.unit == "row"
-        place, remedy = ("row 2", "write one row per job") if in_rows else ("", "list a job")
-        return InstanceError(where, place, "there is no job", remedy)
+        place, remedy = "row 2", "write one row per job"
+        if source.frame is not None or opened.layout.unit != "row":
+            place, remedy = (
+                "",
+                "give at least one row" if source.frame is not None else "list a job",
+            )
+        return InstanceError(source.where, place, "there is no job", remedy)
     problem = "no job is left" + (f" ({notes[0]})" if notes else "")
-    return InstanceError(where, "", problem, "choose other states, clusters, or fewer min_gpus")
+    remedy = "choose other states, clusters, or fewer min_gpus"
+    if notes and "without a duration" in notes[0] and not choice.seconds:
+        remedy = "give the seconds of each model: seconds={'resnet': 0.2} (--seconds resnet=0.2)"
+    return InstanceError(source.where, "", problem, remedy)

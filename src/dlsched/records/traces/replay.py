@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.instances.generate import best_fit
-from dlsched.records.traces.duration import parse_duration
+from dlsched.records.readers.values import parse_duration
 from dlsched.records.traces.job import TraceJob
 from dlsched.records.traces.trace import Trace
 from dlsched.schema.flaws import Flaw

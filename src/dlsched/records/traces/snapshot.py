@@ -10,7 +10,7 @@ from typing import Any
 
 from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
-from dlsched.records.traces.duration import format_duration
+from dlsched.records.readers.values import format_duration
 from dlsched.records.traces.job import TraceJob
 from dlsched.records.traces.replay import Placement, moment, replay
 from dlsched.records.traces.trace import Trace

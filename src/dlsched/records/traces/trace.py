@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
 
 from dlsched.display.markup import document_html
-from dlsched.records.traces.columns import MappingLike
-from dlsched.records.traces.frame import frame_jobs
+from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.traces.job import TraceJob
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Id
@@ -41,7 +41,7 @@ class Trace(Document):
     def from_frame(
         cls,
         frame: pd.DataFrame,
-        mapping: MappingLike | None = None,
+        columns: ColumnsLike | None = None,
         *,
         name: str = "frame",
         plausibility: bool = True,
@@ -53,10 +53,9 @@ class Trace(Document):
         frame
             Columns of numbers, text, ``datetime64`` (moments) and ``timedelta64`` (durations). A
             missing value is an empty cell. A float without a fraction counts as a whole number.
-        mapping
-            Which column holds which field, as in `read_trace`; by default the columns are called
-            as the fields of `TraceJob` are, and times are in seconds. ``start`` and ``end``
-            may stand for ``duration``.
+        columns
+            Which column holds which field, as in `read_trace`; columns that are called as a field
+            is need not be named. ``start`` and ``end`` may stand for ``duration``.
         name
             Name of the trace.
         plausibility
@@ -67,10 +66,12 @@ class Trace(Document):
         InstanceError
             Naming the row by its label in the index, the column, the flaw and the remedy.
         OptionError, UnknownName
-            If the mapping cannot be used.
+            If the columns cannot be used.
         """
-        name = name or "frame"
-        return cls(name=name, jobs=tuple(frame_jobs(frame, mapping, name, plausibility)))
+        # The reader stands on traces.
+        reader = import_module("dlsched.records.traces.reader")
+        jobs, notes = reader.frame_jobs(frame, columns, name or "frame", plausibility)
+        return cls(name=name or "frame", jobs=jobs, notes=notes)
 
     @field_validator("jobs")
     @classmethod

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.records.traces.columns import MAPPINGS, UNITS, Column, columns, record_fields
+from dlsched.records.readers.columns import MAPPINGS, TIMES, Column, make_columns
+from dlsched.records.readers.values import UNITS
 from dlsched.records.traces.job import RECORD, TraceJob
 from dlsched.records.traces.trace import Trace
 from dlsched.schema.files import write_bytes
@@ -33,7 +34,7 @@ def write_trace(trace: Trace, path: str | Path) -> None:
 
 def trace_text(trace: Trace) -> str:
     """Return the text of the CSV file, with ``\\n`` at the end of every line."""
-    written = columns("muri")
+    written = make_columns(MAPPINGS["muri"])
     stages = len(MAPPINGS["muri"]["stages"])
     for job in trace.jobs:
         if len(job.stages) not in (0, stages):
@@ -53,7 +54,8 @@ def trace_text(trace: Trace) -> str:
 def record_columns(trace: Trace) -> tuple[Column, ...]:
     """Return the columns of the record's fields that a job of a trace has."""
     there = {name for job in trace.jobs for name in job.record}
-    return record_fields(name for name in RECORD if name in there)
+    names = (name for name in RECORD if name in there)
+    return tuple(Column(name, name, "s" if name in TIMES else None) for name in names)
 
 
 def _cell(job: TraceJob, column: Column, stage: Any) -> str:

@@ -1,0 +1,103 @@
+"""Opening a trace file: plain, gzipped or in a tar archive, with one error for what is unusable."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO, TextIO, cast
+
+from dlsched.errors import InstanceError
+from dlsched.schema.files import Unpacked
+
+MAX_LINE = 2**16
+"""Characters of the longest row that is read."""
+MAX_BYTES = 2**30
+"""Size of the largest file that is read, after decompression."""
+MOST_ROWS = 5_000_000
+"""Of a file; the largest published trace has 1.8 million. A row takes up to a kB of memory."""
+_ZIP = b"PK\x03\x04"
+_TAR_MAGIC = slice(257, 262)
+
+
+@contextmanager
+def open_text(path: Path, where: str, members: tuple[str, ...] = ()) -> Iterator[TextIO]:
+    """Open a file as UTF-8 text; a byte order mark is skipped, gzip is unpacked while reading.
+
+    Parameters
+    ----------
+    where
+        The file's name in errors.
+    members
+        How the names of the files begin that a tar archive may be opened for.
+    """
+    try:
+        with path.open("rb") as raw:
+            if raw.read(len(_ZIP)) == _ZIP:
+                names = ", ".join(zipfile.ZipFile(raw).namelist()[:8])
+                raise InstanceError(where, "", f"is a zip archive of {names}", "unpack it first")
+            raw.seek(0)
+            yield _text(_unpacked(raw, where, members))
+    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile) as error:
+        kind = (
+            "archive" if isinstance(error, tarfile.TarError | zipfile.BadZipFile) else "gzip data"
+        )
+        raise InstanceError(
+            where, "", f"the {kind} is damaged ({error})", "copy or make the file anew"
+        ) from None
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 (byte {error.object[error.start]:#x})"
+        raise InstanceError(where, "", problem, "save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, InstanceError):  # is a ValueError too
+            raise
+        if not isinstance(error, OSError) and "null" not in str(error):
+            raise
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
+
+
+def _text(stream: IO[bytes]) -> TextIO:
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+
+
+def _unpacked(raw: BinaryIO, where: str, members: tuple[str, ...]) -> IO[bytes]:
+    stream = io.BufferedReader(Unpacked(raw, where, MAX_BYTES))
+    magic = stream.read(_TAR_MAGIC.stop)[_TAR_MAGIC]
+    stream.seek(0)
+    if magic != b"ustar":
+        return stream
+    archive = tarfile.open(fileobj=stream, mode="r:")  # noqa: SIM115 - read while it is open
+    seen = []
+    for member in archive:
+        name = PurePosixPath(member.name).name
+        if member.isfile() and name.startswith(members):
+            return cast(IO[bytes], archive.extractfile(member))
+        seen.append(member.name)
+    shown = ", ".join(seen[:8])
+    raise InstanceError(
+        where,
+        "",
+        f"is an archive without a job trace; it has: {shown}",
+        "name the trace's own file",
+    )
+
+
+def lines(text: TextIO, where: str, longest: int = MAX_LINE) -> Iterator[str]:
+    """Yield the lines; raise on a line or a file that is too long before it is in memory."""
+    for row, line in enumerate(iter(lambda: text.readline(longest), ""), start=1):
+        if len(line) == longest:
+            raise InstanceError(where, f"row {row}", "is too long", "write one row per job")
+        if row > MOST_ROWS:
+            raise too_many(where, MOST_ROWS, "rows")
+        yield line
+
+
+def too_many(where: str, most: int, what: str) -> InstanceError:
+    """Return the error of a file with more rows or cells than are read."""
+    return InstanceError(where, "", f"has more than {most:,} {what}", "split it")

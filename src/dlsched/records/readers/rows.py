@@ -1,0 +1,230 @@
+"""The rows of a file as columns, with what is wrong with each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.records.readers.values import (
+    Flags,
+    Floats,
+    Parsed,
+    number_flaw,
+    parse_durations,
+    parse_moments,
+    parse_numbers,
+)
+from dlsched.schema import brief
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    import pandas as pd
+
+POOL: Final = "pool"
+"""Name of the one node of a cluster whose record has no nodes; ``pool h100`` of a part of it."""
+MOMENTS: Final = ("submit", "eligible", "start", "end")
+NAMES: Final = ("user", "account", "partition", "cluster", "qos", "gpu_type", "model")
+"""Columns of names."""
+TEXTS: Final = ("id", "state", "features", *NAMES)
+NUMBERS: Final = ("cpus", "memory", "priority", "iterations", "batch_size")
+DURATIONS: Final = ("wait", "elapsed", "limit", "suspended", "interval", "iteration_time")
+
+
+@dataclass
+class Rows:
+    """The rows of a record, of one part of the file or of all of it.
+
+    Attributes
+    ----------
+    columns
+        Vectors of one entry per row, of what is recorded. Always there: ``row``, ``id``, ``gpus``
+        (NaN if not recorded), ``nodes`` (names), ``amounts`` (what it held on each; empty if not
+        recorded), and the moments. Others: `TEXTS`, `NUMBERS`, `DURATIONS` in seconds, ``stages``,
+        ``share`` (GPUs of a job that holds parts of them; ``gpus`` then rounds each part up),
+        ``slices`` (what these parts are called), ``order`` (grows with the submission),
+        ``submit_later`` and so on (`values.Parsed.later`), ``unassigned`` (whether it never got
+        nodes), ``unknown`` (why a job has no duration).
+    reason, column, remedies
+        Why a row cannot be used and in which column, or None; what to do about it, by place.
+    fault
+        Whether that is a fault of the record, and not only a job that is not looked for.
+    usable
+        Whether nothing is wrong with it so far.
+    skipped, rounded
+        Times that the zone's clock never showed, and times that were rounded to microseconds.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    reason: NDArray[np.object_]
+    column: NDArray[np.object_]
+    fault: Flags
+    usable: Flags
+    remedies: dict[int, str] = field(default_factory=dict)
+    skipped: int = 0
+    rounded: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.reason)
+
+    def get(self, name: str) -> NDArray[Any]:
+        """Return a column; one of nothing recorded if it is not there."""
+        if name not in self.columns:
+            self.columns[name] = nothing(name, self.size)
+        return self.columns[name]
+
+    def refuse(
+        self,
+        where: Flags,
+        column: str,
+        reasons: str | Sequence[str],
+        remedy: str = "",
+        *,
+        fault: bool = True,
+    ) -> None:
+        """State why some rows cannot be used; the first reason that is stated for a row holds.
+
+        Parameters
+        ----------
+        where
+            Flags of all rows.
+        reasons
+            One for all, or one for each of the flagged rows.
+        """
+        for i, place in enumerate(np.flatnonzero(where).tolist()):
+            text = reasons if isinstance(reasons, str) else reasons[i]
+            self.refuse_row(place, column, text, remedy, fault=fault)
+
+    def refuse_row(
+        self, place: int, column: str, reason: str, remedy: str = "", *, fault: bool = True
+    ) -> None:
+        """State why one row cannot be used, unless a reason is stated already."""
+        if self.usable[place]:
+            self.usable[place] = False
+            self.reason[place] = reason
+            self.column[place] = column
+            self.fault[place] = fault
+            if remedy and fault:
+                self.remedies[place] = remedy
+
+    def head(self, size: int | None) -> Rows:
+        """Return the first rows; all of them for None."""
+        if size is None or size >= self.size:
+            return self
+        remedies = {place: remedy for place, remedy in self.remedies.items() if place < size}
+        return Rows(
+            {name: column[:size] for name, column in self.columns.items()},
+            self.reason[:size],
+            self.column[:size],
+            self.fault[:size],
+            self.usable[:size],
+            remedies,
+            self.skipped,
+            self.rounded,
+        )
+
+    def _take(
+        self, name: str, texts: pd.Series[str], column: str, parsed: Parsed, noun: str, remedy: str
+    ) -> None:
+        """Keep what was read where nothing is known yet; refuse the rows in which it is none."""
+        self.rounded += parsed.rounded
+        known: Floats | None = self.columns.get(name)
+        if known is None or name in MOMENTS:
+            self.columns[name] = parsed.values
+        else:
+            self.columns[name] = np.where(np.isnan(known), parsed.values, known)
+        bad = parsed.bad | (parsed.values < 0) if noun == "number" else parsed.bad
+        if bad.any():
+            self.refuse(bad, column, [_flaw(str(text), noun) for text in texts[bad]], remedy)
+
+    def read_moment(
+        self, name: str, texts: pd.Series[str], column: str, zone: ZoneInfo, unit: str | None = None
+    ) -> None:
+        """Read a column of moments."""
+        parsed = parse_moments(texts.where(self.usable, ""), zone, unit)
+        if parsed.later is not None:
+            self.columns[f"{name}_later"] = parsed.later
+        self.skipped += parsed.skipped
+        remedy = "write it as 2020-06-09 18:41:01"
+        remedy = remedy if unit == "date" else "write seconds, or a date as 2020-06-09 18:41:01"
+        self._take(name, texts, column, parsed, "time", remedy)
+
+    def read_duration(
+        self, name: str, texts: pd.Series[str], column: str, unit: str | None = None
+    ) -> None:
+        """Read a column of durations."""
+        parsed = parse_durations(texts.where(self.usable, ""), unit)
+        remedy = "write a number at least 0, or as 1-12:00:00"
+        self._take(name, texts, column, parsed, "duration", remedy)
+
+    def read_number(self, name: str, texts: pd.Series[str], column: str) -> None:
+        """Read a column of numbers at least 0."""
+        parsed = parse_numbers(texts.where(self.usable, ""))
+        self._take(name, texts, column, parsed, "number", "write a number at least 0")
+
+
+def _flaw(text: str, noun: str) -> str:
+    problem, _ = number_flaw(text)
+    none = problem.endswith("a number") and noun != "number"
+    return f"{brief(text.strip())!r} is no {noun}" if none else problem
+
+
+def nothing(name: str, size: int) -> NDArray[Any]:
+    """Return a column of nothing recorded."""
+    if name in ("nodes", "amounts", "stages"):
+        return tuples([()] * size)
+    if name in TEXTS or name in ("slices", "unknown"):
+        return np.full(size, None, object)
+    if name == "unassigned":
+        return np.zeros(size, np.bool_)
+    if name.endswith("_later"):
+        return np.zeros(size)
+    return np.full(size, np.nan)
+
+
+def empty(size: int) -> Rows:
+    """Return rows of which nothing is recorded."""
+    columns = {name: nothing(name, size) for name in ("id", "gpus", "nodes", "amounts", *MOMENTS)}
+    columns["row"] = np.arange(size)
+    reason = np.full(size, None, object)
+    return Rows(columns, reason, reason.copy(), np.zeros(size, bool), np.ones(size, bool))
+
+
+def tuples(values: Sequence[tuple[Any, ...]]) -> NDArray[np.object_]:
+    """Return a vector of tuples."""
+    vector = np.empty(len(values), object)
+    vector[:] = values
+    return vector
+
+
+def join(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of several parts, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    columns: dict[str, NDArray[Any]] = {}
+    for name in names:
+        columns[name] = np.concatenate([part.get(name) for part in parts])
+        for part in parts:
+            del part.columns[name]
+    remedies: dict[int, str] = {}
+    begin = 0
+    for part in parts:
+        remedies |= {begin + place: remedy for place, remedy in part.remedies.items()}
+        begin += part.size
+    return Rows(
+        columns,
+        np.concatenate([part.reason for part in parts]),
+        np.concatenate([part.column for part in parts]),
+        np.concatenate([part.fault for part in parts]),
+        np.concatenate([part.usable for part in parts]),
+        remedies,
+        sum(part.skipped for part in parts),
+        sum(part.rounded for part in parts),
+    )
