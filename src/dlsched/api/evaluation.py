@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from dlsched.errors import SolverDisagreement
 from dlsched.registry import Kind, Method, Problem
@@ -39,6 +40,10 @@ from dlsched.schema.instance_link import link_instance
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)
+
+Check: TypeAlias = Callable[[Any, Any], Report]
+_REPORTS = 4
+"""So many reports are remembered: of the heuristics' best solution and of the method's."""
 
 _DECISIONS = {
     Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED, Termination.CLAIMED),
@@ -201,15 +206,19 @@ def _reason(claim: Claim, method: Method, ended: Termination, trusted: bool) -> 
     return "; ".join(filter(None, (ended.sentence, said)))
 
 
-def checked(problem: Problem, instance: Instance, solution: Solution, run: Run) -> Report:
-    """Return what the checker finds, or has found in this run, whoever returned the solution."""
-    bare = solution.model_copy(update={"method": None})
-    reports: list[tuple[Solution, Report]] = run.notes.setdefault("reports", [])
-    for known, report in reports:
-        if known == bare:
-            return report
-    reports.append((bare, problem.check(instance, solution)))
-    return reports[-1][1]
+def remembering(check: Check) -> Check:
+    """Return a check that knows its last reports: several methods may return one solution."""
+    known: deque[tuple[Instance, Solution, Report]] = deque(maxlen=_REPORTS)
+
+    def remembered(instance: Instance, solution: Solution) -> Report:
+        bare = solution.model_copy(update={"method": None})
+        for of, before, report in known:
+            if of is instance and before == bare:
+                return report
+        known.append((instance, bare, check(instance, solution)))
+        return known[-1][2]
+
+    return remembered
 
 
 def _check(
@@ -217,7 +226,7 @@ def _check(
 ) -> Report | None:
     if claim.solution is None:
         return None
-    report = checked(problem, instance, claim.solution, run)
+    report = (run.check or problem.check)(instance, claim.solution)
     if not report.feasible:
         first = report.violations[0]
         raise SolverDisagreement(

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
-from dlsched.api.evaluation import evaluate_claim
+from dlsched.api.evaluation import evaluate_claim, remembering
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.starting import (
     add_bounds,
@@ -132,7 +132,7 @@ def solve(
         log=log,
         on_progress=on_progress,
         on_stage=on_stage,
-        check=owner.check,
+        check=remembering(owner.check),
         solver_options=dict(solver_options or {}),
     )
     run.start, rejected = _start(owner, inst, start)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dlsched import registry
-from dlsched.api.evaluation import checked
 from dlsched.errors import OptionError
 from dlsched.registry import Method, Problem, When
 from dlsched.results.claims import read_claim
@@ -187,7 +186,7 @@ def _solutions(
             except OptionError:  # the heuristic is not for this instance
                 continue
         if isinstance(claim.solution, Solution):
-            report = checked(owner, instance, claim.solution, run)
+            report = (run.check or owner.check)(instance, claim.solution)
             changed = owner.label is not None  # of which the heuristic knows nothing
             if report.feasible and report.objective is not None:
                 bounds = () if changed else claim.bounds
@@ -205,7 +204,7 @@ def no_worse(
     if claim.solution == _of(known, method):
         return claim
     if isinstance(claim.solution, Solution):
-        report = checked(owner, instance, claim.solution, run)
+        report = (run.check or owner.check)(instance, claim.solution)
         if not report.feasible or report.objective is None:
             return claim  # which the evaluation refuses
         if not known.objective.better_than(report.objective):
