@@ -61,7 +61,7 @@ FOLDERS = [
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        12140,
+        12121,
     ),
     Budget(REST, (), 750, 901),
 ]
