@@ -157,7 +157,7 @@ class EstimatedProgram:
             Of what is left of a limit, for spreading rows.
         """
         self.bound_parts()
-        accuracy = TUNABLES.last_accuracy
+        accuracy = None
         if spreading and self.many_tables:  # rounds of spreading rows have tangents, too
             rounds, accuracy = min(rounds, 1), TUNABLES.accuracies[-1]
         solved = self._relax_with_tangents(rounds, accuracy)
@@ -170,7 +170,7 @@ class EstimatedProgram:
             if spread_form is not None:
                 self.certify(solved.built, *spread_form)
 
-    def _relax_with_tangents(self, rounds: int, accuracy: float) -> _Relaxed | None:
+    def _relax_with_tangents(self, rounds: int, accuracy: float | None) -> _Relaxed | None:
         """Solve the relaxation, and add tangents at its optimum, while that raises it.
 
         Returns
@@ -207,7 +207,7 @@ class EstimatedProgram:
     def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
         """Keep the bound that duals give, and the form, if it is the strongest one so far."""
         stop = self.run.stop_reason()
-        if stop and form.A.nnz > TUNABLES.large:
+        if stop and form.A.nnz > TUNABLES.certified:
             self.no_dual = stop.sentence
             return
         bound = dual_bound(form, 0, duals)

@@ -97,15 +97,15 @@ def cell_bound(cell: Cell, run: Run | None = None, known: Known | None = None) -
         What was found before, which is added to: cells are mostly the same whether groups have all
         of their bytes in each cell or a part of them.
     """
-    if run is not None and run.stop_reason():
-        return max(0.0, least_cost(cell, TUNABLES.hurried_nodes))
-    known = {} if known is None else known
+    hurried = run is not None and run.stop_reason() is not None
     name = b"".join(part.tobytes() for part in (cell.groups, cell.share, cell.penalty, cell.target))
-    if name not in known:
-        nodes = TUNABLES.job_steps // (len(cell.share) * len(cell.target))
-        least = least_cost(cell, max(TUNABLES.job_nodes, nodes))
-        known[name] = max(0.0, least)
-    return known[name]
+    if known is not None and name in known:
+        return known[name]
+    nodes = max(TUNABLES.job_nodes, TUNABLES.job_steps // (len(cell.share) * len(cell.target)))
+    least: float = max(0.0, least_cost(cell, TUNABLES.hurried_nodes if hurried else nodes))
+    if known is not None and not hurried:
+        known[name] = least
+    return least
 
 
 def rounded_down(squares: float, items: int, regions: int) -> float:

@@ -38,9 +38,10 @@ class Tunables:
     most_gaps, most_sums
         Up to this many gaps between demands all have a chord from the start; with more demands the
         gaps are too small to matter.
-    large, huge
-        Entries of a matrix: up to which simplex is faster than interior point, and an exact bound
-        from duals takes less than a second; from which rows that say little are left out.
+    large, certified, huge
+        Entries of a matrix: up to which simplex is faster than interior point; an exact bound from
+        duals takes less than 0.3 s, and is computed after the end of a limit, too; from which rows
+        that say little are left out.
     tangent_rounds, spreading_rounds
         Solutions of the relaxation at most.
     least_increase, look_back
@@ -48,11 +49,11 @@ class Tunables:
         are `look_back` rounds of spreading rows.
     spreading_part, rounds_part
         Of what is left of a limit, for spreading rows; and of this, before the last solution.
-    rough, accuracies, last_accuracy
-        Of interior point: before spreading rows; in their rounds, the next one where the last
-        leaves few rows; and of the last solution, whose duals give the bound. A rough optimum is in
-        the middle of many points that are nearly optimal, and rows that cut it off hold for longer:
-        100 x 5 x 300 with seed 3 takes half the time that it took with 1e-4.
+    accuracies, last_accuracy
+        Of interior point: in rounds of spreading rows, the next one where the last leaves few rows,
+        and the last one before these rounds; and of the last solution, whose duals give the bound.
+        A rough optimum is in the middle of many points that are nearly optimal, and rows that cut
+        it off hold for longer: 100 x 5 x 300 with seed 3 takes half the time of 1e-4.
     few_rows
         Of the most rows of a round.
     idle_rounds, small_dual
@@ -92,6 +93,7 @@ class Tunables:
     most_gaps: int = 16
     most_sums: int = 1_000
     large: int = 20_000
+    certified: int = 100_000
     huge: int = 300_000
     tangent_rounds: int = 12
     spreading_rounds: int = 40
@@ -99,9 +101,8 @@ class Tunables:
     look_back: int = 3
     spreading_part: float = 0.9
     rounds_part: float = 0.6
-    rough: float = 1e-1
     accuracies: tuple[float, ...] = (1e-1, 3e-2)
-    last_accuracy: float = 1e-3
+    last_accuracy: float = 1e-4
     few_rows: float = 0.03
     idle_rounds: int = 4
     small_dual: float = 3e-5
