@@ -15,8 +15,11 @@ from dlsched.problems.sensitivity.instances.profiling import (
     fill_memory,
     sensitivity_profile,
 )
+from dlsched.problems.sensitivity.model import FEW_SERVERS
 from dlsched.registry import Problem, Start, When
 
+_MANY_JOBS = 100
+"""With more jobs the rules without a solver take longer than `price_round`, and find less."""
 _RULES = ("tune", "tune_public", "greedy", "drf", "tetris", "proportional")
 
 
@@ -25,10 +28,8 @@ def starts(instance: Instance) -> list[Start]:
 
     On few servers it begins with dives of its own, and mostly ends before a heuristic would.
     """
-    from dlsched.problems.sensitivity.exact.search import TUNABLES
-
-    few = instance.servers.count <= TUNABLES.few_servers
-    rules = When.LAST if few or len(instance.jobs) > TUNABLES.many_jobs else When.FIRST
+    few = instance.servers.count <= FEW_SERVERS
+    rules = When.LAST if few or len(instance.jobs) > _MANY_JOBS else When.FIRST
     first = When.LAST if few else When.FIRST
     return [Start("price_round", first), *(Start(name, rules) for name in _RULES)]
 

@@ -17,6 +17,7 @@ from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_from,
     solution_of_numbered,
 )
+from dlsched.problems.sensitivity.model import FEW_SERVERS
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer, numbered
 from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.results.objective import Bound, ByLevel, relative_gap
@@ -44,11 +45,6 @@ class Tunables:
     """Of the integer program over them: with less time left it is not begun."""
     most_columns: int = 5_000
     """Upper limit of the pairs of server and kind of item of the program with every server."""
-    many_jobs: int = 100
-    """With more jobs the rules without a solver take longer than `price_round`, and find less."""
-    few_servers: int = 8
-    """Up to this many servers that program may be tried before all patterns, and before heuristics:
-    4 servers, jobs of several GPUs, 20 seeds: 84 ms in the mean instead of 221, CP-SAT 128."""
 
 
 TUNABLES = Tunables()
@@ -96,7 +92,7 @@ class Search:
         Where the program with every server follows, which is faster, it is without its programs.
         """
         self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
-        many = self.instance.servers.count > TUNABLES.few_servers
+        many = self.instance.servers.count > FEW_SERVERS
         claim = rounded(self.instance, self.run.nested(), programs=many)
         if isinstance(claim.solution, Solution):
             yield claim.solution
@@ -172,7 +168,7 @@ class Search:
     def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Whether there are fewer items, on all servers, than patterns that matter."""
         servers = self.instance.servers.count
-        if servers > TUNABLES.few_servers or not self.may_number(program):
+        if servers > FEW_SERVERS or not self.may_number(program):
             return False
         return not program.complete(servers * len(program.items), cutoffs, self.run)
 

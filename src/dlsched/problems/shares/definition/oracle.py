@@ -90,7 +90,8 @@ def _solve(instance: Instance, columns: list[_Column], at: Fraction) -> list[Fra
         for name, (constant, slope) in lines.items()
     ]
     if instance.objective == "total":
-        worth = [(list(map(sum, zip(*(row for row, _ in worth), strict=True))), none)]
+        totals = zip(*(row for row, _ in worth), strict=True)
+        worth = [([sum(entries, none) for entries in totals], none)]
     return _maximise_last([*time, *gpus, *(([*row, one], side) for row, side in worth)])[:-1]
 
 
