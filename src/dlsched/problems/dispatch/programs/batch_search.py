@@ -28,7 +28,8 @@ from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
 
 _ROUNDS = 3
-"""Most linear relaxations of a level before it is solved."""
+_MANY = 1000
+"""Most linear relaxations of a level before it is solved; columns from which on more than one."""
 
 Best: TypeAlias = Incumbent[Solution, Objective]
 
@@ -197,9 +198,10 @@ class BatchSearch:
             program, form = self.hold(held)
             outcome, bound = relaxed(changed(form), level, self.run)
             known = bound or known  # a limit may strike
-            if bound is None or outcome.values is None or bound.value == goal:
+            values = None if bound is None or bound.value == goal else outcome.values
+            if values is None or len(program.top) < _MANY:
                 break
-            if not self.cut(separated(program, outcome.values, self.run)):
+            if not self.cut(separated(program, values, self.run)):
                 break
         return known
 
