@@ -107,7 +107,7 @@ def preempted_weight(instance: Instance, run: Run) -> Fraction | None:
     kept = len(instance.servers) - instance.demand
     search = SphereSearch(KeptWeight.of(instance, _SEARCH_BITS), kept, run)
     search.lower()
-    if not np.isfinite(search.least):
+    if search.least == math.inf:
         return None
     bits = _bits_of_entries(search.diagonal, len(instance.jobs))
     most = certified(KeptWeight.of(instance, bits), search.diagonal, kept, bits)
@@ -231,7 +231,7 @@ def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fract
     largest = sum(sorted(gradient.tolist(), reverse=True)[:kept])
     square = int(y @ product)
     total = Fraction(square, 2 ** (2 * _POINT_BITS + 1)) + Fraction(largest, 2 ** (_POINT_BITS + 1))
-    return Fraction(form.constant + total) / scale
+    return Fraction(total + form.constant, scale)
 
 
 def _not_factored(matrix: Ints, bits: int) -> Ints | None:
@@ -265,5 +265,4 @@ def _highest(form: KeptWeight, z: Ints, kept: int) -> NDArray[np.object_]:
     missing = (kept << _POINT_BITS) - int(y.sum())
     y += missing // len(y)
     y[: missing % len(y)] += 1
-    whole: NDArray[np.object_] = y.astype(object)
-    return whole
+    return np.array(y.tolist(), dtype=object)
