@@ -63,7 +63,7 @@ class Tunables:
     """The most time of the first search for a schedule, as a share of the limit."""
     rounds: int = 300
     """Rounds of a neighbourhood search, for each job; later ones are longer."""
-    prices_share: float = 0.5
+    prices_share: float = 0.6
     """The most time of the search for prices, as a share of the limit."""
     most_direct: int = 1_500
     """Up to this many triples of job, slot and speed the integer program closes the gap at once."""
