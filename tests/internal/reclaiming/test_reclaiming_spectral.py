@@ -1,6 +1,5 @@
 """The bound by eigenvalues: never above the optimum, and from any numbers that the search gives."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -62,11 +61,9 @@ def test_any_shift_gives_a_valid_bound(seed: int) -> None:
     servers, bits = len(instance.servers), 24
     kept = servers - instance.demand
     form = KeptWeight.of(instance, bits)
-    most = certified(form, rng.uniform(-1, 40, servers), kept, bits) * Fraction(
-        max(instance.weights) or 1
-    )
+    most = certified(form, rng.uniform(-1, 40, servers), kept, bits)
     total = sum(w for w, b in zip(instance.weights, instance.base_servers, strict=True) if b)
-    assert total - most <= optimum[0]
+    assert most is None or total - most * Fraction(max(instance.weights)) <= optimum[0]
 
 
 def test_scattered_jobs_have_a_better_bound_than_the_linear_relaxation() -> None:
@@ -85,4 +82,4 @@ def test_scattered_jobs_have_a_better_bound_than_the_linear_relaxation() -> None
 def test_a_factor_that_is_not_there_gives_no_bound() -> None:
     """Pairs that add up are not concave where the sum of x is 0."""
     form = KeptWeight(0, np.zeros(2, dtype=np.int64), np.array([[0, -5], [-5, 0]]))
-    assert certified(form, np.zeros(2), 1, 2) == math.inf
+    assert certified(form, np.zeros(2), 1, 2) is None

@@ -107,11 +107,11 @@ def preempted_weight(instance: Instance, run: Run) -> Fraction | None:
     kept = len(instance.servers) - instance.demand
     search = SphereSearch(KeptWeight.of(instance, _SEARCH_BITS), kept, run)
     search.lower()
-    if not np.isfinite(search.least):
+    if search.least == math.inf:
         return None
     bits = _bits_of_entries(search.diagonal, len(instance.jobs))
     most = certified(KeptWeight.of(instance, bits), search.diagonal, kept, bits)
-    if most == math.inf:
+    if most is None:
         return None
     based = zip(instance.weights, instance.base_servers, strict=True)
     total = sum((Fraction(weight) for weight, base in based if base), Fraction(0))
@@ -141,10 +141,9 @@ class SphereSearch:
         """Search until a step gains little, or a limit strikes."""
         from scipy.optimize import minimize
 
-        steps = {"ftol": _CLOSE}
         begin = np.zeros_like(self.linear)
         with suppress(StopIteration):  # then the least so far counts
-            minimize(self.value, begin, jac=True, method="L-BFGS-B", options=steps)
+            minimize(self.value, begin, (), "L-BFGS-B", jac=True, options={"ftol": _CLOSE})
 
     def value(self, shift: Floats) -> tuple[float, Floats]:
         """Return the largest F on the sphere for a diagonal up to a multiplier, and its gradient.
@@ -203,7 +202,7 @@ def _bits_of_entries(diagonal: Floats, jobs: int) -> int:
     return 2 * min(of_factor, (_INTEGER_BITS - jobs.bit_length()) // 2)
 
 
-def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fraction | float:
+def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fraction | None:
     """Return the bound on the kept weight by the certificate, for a z at least as large as given.
 
     Parameters
@@ -214,7 +213,7 @@ def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fract
     Returns
     -------
     Fraction
-        In largest weights; infinite where no factor is found.
+        In largest weights; ``None`` where no factor is found.
     """
     scale = 2**bits
     z: Ints = np.rint(diagonal * scale).astype(np.int64)
@@ -224,7 +223,7 @@ def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fract
         if left is not None:
             break
     else:
-        return math.inf
+        return None
     z = raised + np.abs(left).sum(axis=1).max()
     y = _highest(form, z, kept)
     product = z * y - form.pairs.astype(object) @ y
@@ -232,7 +231,7 @@ def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fract
     largest = sum(sorted(gradient.tolist(), reverse=True)[:kept])
     square = int(y @ product)
     total = Fraction(square, 2 ** (2 * _POINT_BITS + 1)) + Fraction(largest, 2 ** (_POINT_BITS + 1))
-    return (form.constant + total) / scale
+    return Fraction(total + form.constant, scale)
 
 
 def _not_factored(matrix: Ints, bits: int) -> Ints | None:
@@ -266,4 +265,4 @@ def _highest(form: KeptWeight, z: Ints, kept: int) -> NDArray[np.object_]:
     missing = (kept << _POINT_BITS) - int(y.sum())
     y += missing // len(y)
     y[: missing % len(y)] += 1
-    return y.astype(object)
+    return np.array(y.tolist(), dtype=object)
