@@ -218,16 +218,6 @@ class Job(Document):
         """Restart overhead in ticks."""
         return ticks(self.restart)
 
-    @derived
-    def start_ticks(self) -> int | None:
-        """Recorded start in ticks; None if it is not recorded."""
-        return None if self.start is None else ticks(self.start)
-
-    @derived
-    def restart_ticks(self) -> int:
-        """Restart overhead in ticks."""
-        return ticks(self.restart)
-
 
 def _several(text: str | None, between: str) -> tuple[str, ...]:
     """Return the names in a text that may name several."""
