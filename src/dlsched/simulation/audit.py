@@ -226,8 +226,8 @@ class Record:
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
         never = np.iinfo(np.int64).max
-        cancelled = [job.cancelled_ticks for job in self.jobs]
-        self.cancelled = np.array([never if time is None else time for time in cancelled])
+        cancelled = [job.cancelled for job in self.jobs]
+        self.cancelled = np.array([never if at is None else ticks(at) for at in cancelled])
         self.submit, self.work, self.restart = (
             self.of_jobs(f"{name}_ticks") for name in ("submit", "work", "restart")
         )

@@ -31,8 +31,8 @@ FINITE: Final = frozenset(("arrival", "completion", "loan", "away", "cancellatio
 """Of these, what happens finitely often."""
 
 COUNTS: Final = (
-    *("now", "arrived", "completed", "decisions", "loans", "wake"),
-    *("left", "changed", "withdrawn", "last"),
+    *("now", "arrived", "completed", "decisions", "wake"),
+    *("left", "passed", "loan", "last"),
 )
 """What `Engine.to_data` keeps as it is."""
 
@@ -67,11 +67,9 @@ class Engine:
         self.interval = interval_ticks(policy)
         self.on_events = bool(getattr(policy, "on_events", True))
         self.now = -1
-        self.arrived = self.completed = self.decisions = self.loans = 0
-        self.left = self.changed = self.withdrawn = 0
+        self.arrived = self.completed = self.decisions = self.left = self.passed = self.loan = 0
         self.last = -1
-        cancelled = ((job.cancelled_ticks, j) for j, job in enumerate(self.jobs))
-        self.cancellations = sorted((time, j) for time, j in cancelled if time is not None)
+        self.planned = _planned(workload, cluster)
         self.wake: int | None = None
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
@@ -121,20 +119,16 @@ class Engine:
         if "completion" in causes:
             self.completed += self.holdings.complete(self.now)
             self.last = self.now
-        if "loan" in causes:
-            self._lend()
-        while self._away() == self.now:
-            self._come_or_go()
-        while self._cancellation() == self.now:
-            self.left += self.holdings.withdraw(self.cancellations[self.withdrawn][1])
-            self.withdrawn += 1
+        while self._plan() == self.now:
+            self._happen(*self.planned[self.passed][2:])
+            self.passed += 1
         if "wake" in causes:
             self.wake = None
         if not FINITE.isdisjoint(causes):
             self.watch.begin()
         asked = self.on_events or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
-        if asked or first or self._in_use() > self._loan:
+        if asked or first or self._in_use() > self.loan:
             self._decide(causes)
 
     # Events.
@@ -146,9 +140,7 @@ class Engine:
             self.holdings.next_end(),
             self._round(),
             self.wake,
-            self._loan_change(),
-            self._away(),
-            self._cancellation(),
+            self._plan(),
         )
         known = [moment for moment in times if moment is not None]
         if not known:
@@ -163,8 +155,12 @@ class Engine:
                 f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
                 "overhead in seconds?"
             )
-        kinds = zip(KINDS, times, strict=True)
-        return now, tuple([kind for kind, moment in kinds if moment == now])
+        causes = {kind for kind, moment in zip(KINDS, times[:4], strict=False) if moment == now}
+        at = self.passed
+        while at < len(self.planned) and self.planned[at][0] == now:
+            causes.add(self.planned[at][2])
+            at += 1
+        return now, tuple([kind for kind in KINDS if kind in causes])
 
     def _who(self) -> str:
         """Return the policy and the time, for messages."""
@@ -192,47 +188,35 @@ class Engine:
             start = max(start, arrival)
         return -(-start // self.interval) * self.interval
 
-    def _loan_change(self) -> int | None:
-        loans = self.cluster.loans
-        return None if self.loans == len(loans) else ticks(loans[self.loans].time)
+    def _plan(self) -> int | None:
+        """Return when the next of what is planned happens."""
+        return None if self.passed == len(self.planned) else self.planned[self.passed][0]
 
-    def _away(self) -> int | None:
-        changes = self.cluster.changes
-        return None if self.changed == len(changes) else changes[self.changed][0]
-
-    def _cancellation(self) -> int | None:
-        over = self.withdrawn == len(self.cancellations)
-        return None if over else self.cancellations[self.withdrawn][0]
-
-    def _come_or_go(self) -> None:
-        """Take a server away, or put it back."""
-        _, goes, server = self.cluster.changes[self.changed]
-        self.changed += 1
-        if goes:
-            self.holdings.vacate(server, self.now)
-        else:
-            self.holdings.resources.open([server])
-        self.log.add("loans", (self.now, server, int(not goes)))
-
-    def _lend(self) -> None:
-        """Lend servers in the cluster's order **(D)**; which ones go back, the policy decides."""
-        self.loans += 1
+    def _happen(self, kind: str, what: Any) -> None:
+        """Change the loan, take a server away or put it back, or withdraw a job that waits."""
         usable = self.holdings.resources.gpus
-        absent = [name for name in self.pool if name not in usable]
-        surplus = self._loan - (len(self.pool) - len(absent))
-        for name in absent[: max(0, surplus)]:
-            self.holdings.resources.open([name])
-            self.log.add("loans", (self.now, name, 1))
+        if kind == "loan":
+            self.loan = what
+            # In the cluster's order **(D)**; which ones go back, the policy decides.
+            absent = [name for name in self.pool if name not in usable]
+            for name in absent[: max(0, self.loan - (len(self.pool) - len(absent)))]:
+                self.holdings.resources.open([name])
+                self.log.add("loans", (self.now, name, 1))
+        elif kind == "cancellation":
+            self.left += self.holdings.withdraw(what)
+        else:
+            goes, server = what
+            if goes:
+                self.holdings.vacate(server, self.now)
+            else:
+                self.holdings.resources.open([server])
+            self.log.add("loans", (self.now, server, int(not goes)))
 
     def _in_use(self) -> int:
         """Return how many servers of the loan pool may be used."""
         if not self.pool:
             return 0
         return sum(name in self.holdings.resources.gpus for name in self.pool)
-
-    @property
-    def _loan(self) -> int:
-        return self.cluster.loans[self.loans - 1].servers if self.loans else 0
 
     # Decisions.
 
@@ -241,7 +225,7 @@ class Engine:
         usable = self.holdings.resources.gpus
         if not self.holdings.active:
             in_use = [name for name in self.pool if name in usable]
-            self._return(in_use[self._loan :])
+            self._return(in_use[self.loan :])
             return
         try:
             self._apply(causes)
@@ -260,11 +244,12 @@ class Engine:
         started, moved, preempted = holdings.change(
             self.now, self.decisions, decision.preempt, decision.start, decision.overhead
         )
-        self._return(decision.returned)
-        if self._in_use() > self._loan:
-            raise PolicyError(f"only {self._loan} servers are lent now; return the others")
-        self.wake = wake_ticks(decision.wake, self.now)
-        solved = to_json(dict(decision.solved), "Decision.solved")
+        if self.pool or decision.returned:
+            self._return(decision.returned)
+        if self._in_use() > self.loan:
+            raise PolicyError(f"only {self.loan} servers are lent now; return the others")
+        self.wake = None if decision.wake is None else wake_ticks(decision.wake, self.now)
+        solved = to_json(dict(decision.solved), "Decision.solved") if decision.solved else "{}"
         counts = (waiting, running, started, preempted)
         self.log.add("decisions", DecisionRow(self.now, "+".join(causes), *counts, solved))
         if not self.decisions:
@@ -299,7 +284,7 @@ class Engine:
             causes,
             self.decisions,
             self.seed,
-            self._loan,
+            self.loan,
             self.workload,
             self.cluster,
             holdings.where,
@@ -327,6 +312,18 @@ class Engine:
         if hasattr(self.policy, "memory"):
             self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])
+
+
+def _planned(workload: Workload, cluster: Cluster) -> list[tuple[int, int, str, Any]]:
+    """Return what is known beforehand: times, their order at a moment, kinds, and what changes."""
+    loans = [(ticks(loan.time), 0, "loan", loan.servers) for loan in cluster.loans]
+    changes = [(time, 1 + goes, "away", (goes, name)) for time, goes, name in cluster.changes]
+    leave = [
+        (ticks(job.cancelled), 3, "cancellation", j)
+        for j, job in enumerate(workload.jobs)
+        if job.cancelled is not None
+    ]
+    return sorted([*loans, *changes, *leave], key=lambda entry: entry[:2])
 
 
 def _rough(time: int) -> str:

@@ -19,9 +19,8 @@ from dlsched.simulation.workload.eligibility import Eligibility, eligibility, re
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
-MAPPING: Final = (dict, Mapping)
 SEQUENCE: Final = (list, tuple, Sequence)
-"""The abstract classes behind the usual ones, which are found in a fraction of the time."""
+"""The abstract class behind the usual ones, which are found in a fraction of the time."""
 STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
@@ -62,7 +61,8 @@ def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
         raise InstanceError(f"workload {workload}", f"{path}.gpus", problem, remedy)
     latest = HORIZON // gpus
     for name in ("submit", "work", "restart", "startup"):
-        if (getattr(job, f"{name}_ticks") or 0) >= latest:
+        value = getattr(job, name)
+        if value and ticks(value) >= latest:
             problem = f"job {job.id} has {name} = {float(getattr(job, name)):g} s"
             remedy = (
                 f"the clock ends at {latest / TICKS:.3g} s with {gpus} GPUs; count in seconds, "
@@ -92,22 +92,31 @@ def decide(policy: Policy, state: State) -> Decision:
         raise KeyboardInterrupt
     if not isinstance(decision, Decision):
         raise PolicyError(f"it returned {spelled(decision)}; return a dlsched.simulation.Decision")
-    _require(isinstance(decision.start, MAPPING), "start", decision.start, "ids and allocations")
-    for name, allocation in decision.start.items():
+    # The first test is that of nearly all decisions.
+    start, overhead = decision.start, decision.overhead
+    for what, value, remedy in (
+        ("start", start, "ids and allocations"),
+        ("overhead", overhead, "ids, seconds"),
+        ("solved", decision.solved, "names and values"),
+    ):
+        if type(value) is not dict and not isinstance(value, Mapping):
+            raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
+    for name, allocation in start.items():
         _check_allocation(name, allocation)
-    for what in ("preempt", "returned"):
-        names = getattr(decision, what)
-        fits = isinstance(names, SEQUENCE) and not isinstance(names, str)
-        _require(
-            fits and all(isinstance(name, str) for name in names), what, names, "a list of ids"
-        )
-    _require(isinstance(decision.overhead, MAPPING), "overhead", decision.overhead, "ids, seconds")
-    _require(isinstance(decision.solved, MAPPING), "solved", decision.solved, "names and values")
-    unknown = [name for name in decision.overhead if name not in decision.start]
+    for what, names in (("preempt", decision.preempt), ("returned", decision.returned)):
+        if names != () and not _are_names(names):
+            raise PolicyError(f"{what} is {spelled(names)}; write a list of ids")
+    unknown = [name for name in overhead if name not in start]
     if unknown:
         job = spelled(unknown[0])
         raise PolicyError(f"overhead is stated for job {job}, which is not in start")
     return decision
+
+
+def _are_names(names: object) -> bool:
+    """Return whether this is a sequence of texts."""
+    listed = isinstance(names, SEQUENCE) and not isinstance(names, str)
+    return listed and all(isinstance(name, str) for name in names)
 
 
 def _check_allocation(name: object, allocation: object) -> None:
@@ -181,11 +190,6 @@ def _require_json(value: object) -> None:
     elif isinstance(value, list | tuple):
         for entry in value:
             _require_json(entry)
-
-
-def _require(fits: bool, what: str, value: object, remedy: str) -> None:
-    if not fits:
-        raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
 
 
 class Watch:

@@ -158,8 +158,9 @@ class Holdings:
             j = self.position[name]
             stated = amount(self.jobs[j], "overhead", overhead.get(name))
             pause = None if stated is None else ticks(stated)
-            if stated is None and self.active[j].first_start is None:
-                pause = self.jobs[j].startup_ticks
+            startup = self.jobs[j].startup
+            if stated is None and startup is not None and self.active[j].first_start is None:
+                pause = ticks(startup)
             if pause is not None and pause >= HORIZON // self.cluster.gpus:
                 raise PolicyError(f"job {name}: an overhead of {stated} s is too long")
             self._start(j, allocation, now, pause)

@@ -207,9 +207,11 @@ class OrderingPolicy(QueuePolicy):
 
         Running jobs that cannot stop take no part in the choice.
         """
-        lines = state.lines(self.key)
         room = int(vacant.sum())
-        if not lines or (not self.preemptive and not room):
+        if not self.preemptive and not room:
+            return Decision()
+        lines = state.lines(self.key)
+        if not lines:
             return Decision()
         if sum(gpus * len(line) for gpus, line in lines.items()) <= room:
             # All fit, and nobody has to stop.

@@ -91,7 +91,10 @@ class Placement:
     def _spread(self, gpus: int, worker: int) -> list[tuple[int, int]]:
         places, missing = [], gpus
         order = self.free.argsort(kind="stable")
-        for i, free in zip(order.tolist(), self.free[order].tolist(), strict=True):
+        ascending = self.free[order]
+        # The others have no room for a worker.
+        first = int(ascending.searchsorted(worker))
+        for i, free in zip(order[first:].tolist(), ascending[first:].tolist(), strict=True):
             count = min(missing, free // worker * worker)
             if count:
                 places.append((i, count))

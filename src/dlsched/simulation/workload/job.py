@@ -209,11 +209,6 @@ class Job(Document):
         return ticks(self.work if self.estimate is None else self.estimate)
 
     @derived
-    def cancelled_ticks(self) -> int | None:
-        """When it is withdrawn, in ticks; None if it never is."""
-        return None if self.cancelled is None else ticks(self.cancelled)
-
-    @derived
     def start_ticks(self) -> int | None:
         """Recorded start in ticks; None if it is not recorded."""
         return None if self.start is None else ticks(self.start)
@@ -222,11 +217,6 @@ class Job(Document):
     def restart_ticks(self) -> int:
         """Restart overhead in ticks."""
         return ticks(self.restart)
-
-    @derived
-    def startup_ticks(self) -> int | None:
-        """Overhead of the first start in ticks; None where it is that of any other."""
-        return None if self.startup is None else ticks(self.startup)
 
 
 def _several(text: str | None, between: str) -> tuple[str, ...]:
