@@ -8,6 +8,7 @@ texts of shares, speeds, causes.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import math
@@ -139,12 +140,18 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
         jobs, segments and decisions, and that of all violations. There is no objective.
     """
     findings = Findings()
+    collects = gc.isenabled()
     try:
+        # Rows and jobs are no cycles; looking for some while these are read takes a third more.
+        gc.disable()
         record = Record(log, findings)
     except (*BROKEN, InstanceError, LogError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         findings.add("unreadable", "meta", reason)
         return Report(tuple(findings.violations), None, {"violations": 1})
+    finally:
+        if collects:
+            gc.enable()
     if "end" in record.meta:
         try:
             check_holdings(record)
@@ -226,11 +233,11 @@ class Record:
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
         never = np.iinfo(np.int64).max
-        cancelled = [job.cancelled for job in self.jobs]
-        self.cancelled = np.array([never if at is None else ticks(at) for at in cancelled])
-        self.submit, self.work, self.restart = (
-            self.of_jobs(f"{name}_ticks") for name in ("submit", "work", "restart")
-        )
+        cancelled = [never if j.cancelled is None else ticks(j.cancelled) for j in self.jobs]
+        self.cancelled = np.array(cancelled, np.int64)
+        self.submit = np.array([ticks(job.submit) for job in self.jobs], np.int64)
+        self.work = np.array([ticks(job.work) for job in self.jobs], np.int64)
+        self.restart = np.array([ticks(job.restart) for job in self.jobs], np.int64)
         self.speeds: dict[str | None, Fraction] = {None: Fraction(-1)}
         self.segments, self.completions, self.decisions, self.starts, self.loans, _ = (
             self._read(log, name) for name in TABLES

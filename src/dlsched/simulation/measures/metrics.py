@@ -25,10 +25,12 @@ TIMES = ["time", "start", "end", "overhead", "work", "lost"]
 
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
-    rows = _rows(log, table)
+    return _in_seconds(_rows(log, table))
+
+
+def _in_seconds(rows: pd.DataFrame) -> pd.DataFrame:
     times = rows.columns.intersection(TIMES)
-    rows[times] = rows[times].astype(float) / TICKS
-    return rows
+    return rows.assign(**{name: rows[name].astype(float) / TICKS for name in times})
 
 
 def _rows(log: Log, table: str) -> pd.DataFrame:
@@ -46,9 +48,13 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     ``service`` (GPU-seconds held), ``preemptions``. A job that did not end
     has no ``end`` and ``jct``.
     """
-    workload = log.meta("workload")["workload"]["jobs"]
+    return _jobs(log, log.meta("workload"), _rows(log, "segments"))
+
+
+def _jobs(log: Log, header: dict[str, Any], segments: pd.DataFrame) -> pd.DataFrame:
+    workload = header["workload"]["jobs"]
     submit = [ticks(job["submit"]) for job in workload]
-    return by_job(workload, submit, _rows(log, "segments"), _rows(log, "completions"), TICKS)
+    return by_job(workload, submit, segments, _rows(log, "completions"), TICKS)
 
 
 def by_job(
@@ -119,7 +125,8 @@ def summary(log: Log) -> dict[str, Any]:
     """
     seconds = [seconds for _, seconds in log.rows("timings")]
     header = log.meta("workload", "cluster", "preemptive")
-    return summarize(jobs_frame(log), frame(log, "segments"), seconds, header)
+    segments = _rows(log, "segments")
+    return summarize(_jobs(log, header, segments), _in_seconds(segments), seconds, header)
 
 
 def summarize(

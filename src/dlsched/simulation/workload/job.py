@@ -166,7 +166,7 @@ class Job(Document):
             raise Flaw(("gpu_types",), "none of them is in rates", "name types that have a rate")
         if self.cancelled is not None and self.cancelled < self.submit:
             raise Flaw(("cancelled",), "is before submit", "give a time from submit on")
-        servers = Counter(server for server, _ in self.nodes)
+        servers = Counter(server for server, _ in self.nodes) if self.nodes else {}
         for server, times in servers.items():
             if times > 1:
                 raise Flaw(
