@@ -38,10 +38,7 @@ MOVED = {
 
 
 class Moved:
-    """A finder of modules that says what to use instead of a name that is gone.
-
-    Python asks it first, for ``import dlsched.bench`` as for ``from dlsched import bench``.
-    """
+    """A finder, asked first, that says what to use instead of a name that is gone."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

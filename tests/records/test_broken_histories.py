@@ -237,23 +237,3 @@ def test_one_bad_row_is_dropped_with_its_reason_or_noted(tmp_path: Path, kind: s
     if kind == "an unreadable list of nodes":
         warning = "1 row dropped with a fault, of 12.5% of the GPU-hours"
         assert history.warnings == (warning,)
-
-
-def test_other_rows_that_are_read(tmp_path: Path) -> None:
-    """Older versions print AllocGRES; names may have delimiters if they are last.
-
-    A table may name a node for each part of a job; the replay places all of them there.
-    """
-    header = SACCT.replace("AllocTRES", "AllocGRES").replace("ReqTRES", "ReqGRES")
-    texts = ["gpu:a100:2", "gpu:2", "gpu:a100:2(IDX:0-1)", "craynetwork:1"]
-    rows = [row(i, AllocTRES=text, ReqTRES="") for i, text in enumerate(texts, start=1)]
-    older = read(tmp_path, [header, *rows], timezone="UTC")
-    assert older.jobs["gpus"].tolist() == [2, 2, 2]
-    assert older.jobs["gpu_type"].fillna("").tolist() == ["a100", "", "a100"]
-    assert older.dropped["reason"].tolist() == ["without GPUs"]
-    table = "id,gpus,submit,start,duration,nodes\n1,6,0,0,10,n1 n1 n2\n2,4,0,10,10,n1"
-    history = read(tmp_path, [table], "table.csv", timezone="UTC")
-    assert history.jobs["nodes"].tolist() == [(("n1", 4), ("n2", 2)), (("n1", 4),)]
-    assert history.check()
-    named = read(tmp_path, [SACCT, *GOOD, row(9, JobName="a|b|c")])
-    assert len(named.jobs) == 8 and not len(named.dropped)

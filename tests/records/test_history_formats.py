@@ -1,13 +1,11 @@
 """The formats of records besides sacct, and real excerpts where they are there."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from record_files import read, shared, write
+from record_files import shared, write
 
 from dlsched import InstanceError, read_history
 
@@ -57,60 +55,6 @@ def test_backfill_with_the_delay_of_slurm_comes_near_its_waits() -> None:
     assert 4 < delay < 7
     waits = period.outcome(period.simulate("backfill", delay=delay))["wait"].mean()
     assert abs(waits / period.outcome()["wait"].mean() - 1) < 0.05
-
-
-SWF = """; UnixStartTime: 1700000000
-; MaxProcs: 8
-; TimeZoneString: Europe/Berlin
-1 0 5 10 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1
-3 20 -0.0 10.5 8 -1 -1 8 60 -1 0 2 1 -1 1 -1 -1 -1 7 8 9
-2 8 -1 -1 -1 -1 -1 4 60 -1 5 1 1 -1 1 -1 -1 -1
-4 30 1 5 2 -1 -1 4 60 -1 3 1 1 -1 1 -1 -1 -1
-"""
-
-
-def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
-    """Unsorted, 21 fields, -0.0, fractions, parts of checkpointed jobs, jobs that never started."""
-    history = read(tmp_path, SWF, "log.swf")
-    assert history.dated and history.timezone == "Europe/Berlin"
-    assert history.jobs["id"].tolist() == ["1", "2", "3"]
-    assert history.jobs["submit"].tolist() == [1.7e9, 1.7e9 + 8, 1.7e9 + 20]
-    assert history.jobs["end"].tolist()[2] == 1.7e9 + 30.5
-    assert np.isnan(history.jobs["start"][1])
-    assert history.capacity.total == 8 and history.capacity.source == "the file's header"
-    semicolons = [line.replace(" ", ";") for line in SWF.splitlines()[3:5]]
-    assert len(read(tmp_path, semicolons, "semicolons.swf", format="swf").jobs) == 2
-
-
-def workload(name: str, created: str, admitted: str, finished: str) -> dict[str, Any]:
-    """Return a workload of Kueue; times are hours and minutes of the eighth of January."""
-    container = {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}
-    times = {"QuotaReserved": admitted, "Admitted": admitted, "Finished": finished}
-    day = "2026-01-08T{}:00Z".format
-    conditions = [
-        {"type": kind, "status": "True", "lastTransitionTime": day(time)}
-        for kind, time in times.items()
-        if time
-    ]
-    pods = {"count": 3, "template": {"spec": {"containers": [container]}}}
-    admission = {"podSetAssignments": [{"flavors": {"nvidia.com/gpu": "a100"}}]}
-    meta = {"name": name, "namespace": "team", "creationTimestamp": day(created)}
-    return {"kind": "Workload", "metadata": meta} | {
-        "spec": {"queueName": "gpus", "podSets": [pods]},
-        "status": {"admission": admission, "conditions": conditions},
-    }
-
-
-def test_workloads_of_kueue(tmp_path: Path) -> None:
-    """Pod sets are counted, conditions are moments in UTC, and what has no end still runs."""
-    items = [workload("a", "10:00", "10:01", "11:00"), workload("b", "10:02", "11:00", "")]
-    text = json.dumps({"kind": "WorkloadList", "items": [*items, workload("c", "10:03", "", "")]})
-    history = read(tmp_path, text, "workloads.json")
-    assert history.format == "kueue"
-    assert history.jobs["gpus"].tolist() == [6, 6, 6]
-    assert history.jobs["state"].tolist() == ["COMPLETED", "RUNNING", "PENDING"]
-    assert history.jobs["gpu_type"][0] == "a100" and history.jobs["id"][0] == "team/a"
-    assert history.jobs["start"].tolist()[:2] == [1767866460.0, 1767870000.0]
 
 
 def test_a_table_with_named_columns(tmp_path: Path) -> None:

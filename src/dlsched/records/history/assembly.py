@@ -74,7 +74,7 @@ class Assembly:
             self._settle_states()
         self._choose_clusters()
         self._require_resource()
-        others = self._set_apart()
+        apart = self._set_apart()
         self.notes += source.notes
         if rows.rounded:
             self.notes.append(rounded_note(rows.rounded))
@@ -92,15 +92,14 @@ class Assembly:
             cleaning.require_whole(rows, self.where, self.fields)
         self.notes += cleaning.settle_order(rows)
         self.notes += cleaning.refuse_repeated(rows)
+        others = self._others(apart)
         jobs = self._jobs()
         self._divide(jobs)
         capacity = self._capacity(jobs)
         jobs = self._within_capacity(jobs, capacity)
         self._note_contradictions(jobs, capacity)
         self._note(jobs)
-        return Assembled(
-            jobs, self._dropped(), self._others(others), self.notes, self.warnings, capacity
-        )
+        return Assembled(jobs, self._dropped(), others, self.notes, self.warnings, capacity)
 
     def _settle_states(self) -> None:
         """Spell states of tables as schedulers do: their first word in capitals."""
@@ -188,13 +187,10 @@ class Assembly:
         rows = self.rows
         gpus = rows.columns["gpus"]
         column = self.fields["gpus"]
-        slices = rows.get("slices")
-        sliced = np.array([name is not None for name in slices], bool) & rows.usable
-        reasons = [
-            f"has slices of GPUs ({name}), which are no whole ones: a history counts whole GPUs"
-            for name in slices[sliced]
-        ]
-        rows.refuse(sliced, column, reasons)
+        for place, name in enumerate(rows.columns.pop("slices", ())):
+            if name is not None:
+                problem = "which are no whole ones: a history counts whole GPUs"
+                rows.refuse_row(place, column, f"has slices of GPUs ({name}), {problem}")
         without = ~(np.nan_to_num(gpus) > 0) & rows.usable
         rows.refuse(without, column, f"without {NAMES[self.resource]}", fault=False)
         return np.flatnonzero(without)
@@ -217,15 +213,18 @@ class Assembly:
         kept = np.flatnonzero(rows.usable)
         order = np.lexsort((rows.columns["row"][kept], rows.columns["submit"][kept]))
         kept = kept[order]
+        recorded = rows.columns["amounts"][kept]
         columns = {}
         for name in COLUMNS:
+            # A million rows are not there twice: later only times and amounts are asked for.
             values = rows.get(name)[kept]
+            if name not in ("row", "id", "gpus", *MOMENTS):
+                del rows.columns[name]
             columns[name] = pd.Series(values, dtype=object if values.dtype == object else None)
         jobs = pd.DataFrame(columns)
         jobs["gpus"] = jobs["gpus"].astype(np.int64)
         known: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}
         held = []
-        recorded = rows.columns["amounts"][kept]
         sizes = self._sizes()
         if sizes is not None:  # then a pool is no node
             pooled = [any(name.startswith(f"{POOL} ") for name in n) for n in jobs["nodes"]]

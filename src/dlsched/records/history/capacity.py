@@ -57,10 +57,7 @@ class Capacity:
         return int(self.nodes["gpus"].sum())
 
     def serves(self, partition: str | None, kind: str | None) -> np.ndarray:
-        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run.
-
-        None is any.
-        """
+        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run."""
         wanted = set((partition or "").split(","))
         kinds = set(re.split(r"[|+]", kind or ""))
         return np.array(
@@ -200,7 +197,8 @@ def peaks(jobs: pd.DataFrame, horizon: float) -> pd.DataFrame:
     )
     by_node = flat.groupby(codes)
     rows = pd.DataFrame({"name": names.astype(object), "gpus": most})
-    rows["gpu_type"] = by_node["kind"].agg(_single).astype(object)
+    kinds = by_node["kind"].agg(_single).astype(object)
+    rows["gpu_type"] = kinds.where(kinds.notna(), None)
     rows["partitions"] = by_node["partition"].agg(_distinct)
     return rows.sort_values("name", key=_natural, ignore_index=True)
 

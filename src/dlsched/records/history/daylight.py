@@ -136,7 +136,7 @@ def apply_elapsed(raw: Rows, zone: ZoneInfo, zone_given: bool, local: bool) -> I
     columns = raw.columns
     start, end, elapsed = columns["start"], columns["end"], raw.get("elapsed")
     difference = end - start - elapsed
-    suspended = np.nan_to_num(raw.get("suspended"))
+    suspended = np.nan_to_num(columns.get("suspended", np.zeros(1)))
     # What a suspension explains is no change of a clock.
     explained = (suspended > 0) & (np.abs(difference - suspended) <= _SLACK)
     by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK) & ~explained

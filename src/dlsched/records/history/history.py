@@ -126,7 +126,8 @@ class History:
         first, last = self.window
         begin = first if since is None else parse_moment(since, zone, "since")
         end = last if until is None else parse_moment(until, zone, "until")
-        return make_period(self, begin, end, partition)
+        window, horizon = (begin, end), self.horizon
+        return make_period(self.jobs, self.others, self.capacity, window, partition, horizon)
 
     def check(self) -> Report:
         """Return whether a replay of the recorded starts agrees with the record.

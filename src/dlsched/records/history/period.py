@@ -26,8 +26,6 @@ from dlsched.solvers.garbage import no_collection
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlsched.records.history.history import History
-
 Moment: TypeAlias = str | float | datetime
 ROLES: Final = ("counted", "carried", "censored", "never", "instant")
 """What a job of a period is; see `Period.jobs`."""
@@ -287,19 +285,20 @@ class Period:
         return explain(waiting, held, self.capacity, others)
 
 
-def make_period(history: History, since: float, until: float, partition: str | None) -> Period:
-    """Return the jobs of a window of a history, by their roles.
-
-    Raises
-    ------
-    OptionError, UnknownName
-        If the window is empty, or there is no such partition.
-    """
+def make_period(
+    everyone: pd.DataFrame,
+    cpu_jobs: pd.DataFrame,
+    capacity: Capacity,
+    window: tuple[float, float],
+    partition: str | None,
+    horizon: float,
+) -> Period:
+    """Return the jobs of a window of a history, by their roles; some jobs end at `horizon`."""
+    since, until = window
     if not since < until:
         raise OptionError(
             f"the window ends at {until:.15g}, not after {since:.15g}; give a later end"
         )
-    everyone, capacity, horizon = history.jobs, history.capacity, history.horizon
     jobs = everyone
     notes: list[str] = []
     if partition is not None:
@@ -331,9 +330,8 @@ def make_period(history: History, since: float, until: float, partition: str | N
     for name, sentence in SENTENCES.items():
         if counts.get(name, 0):
             notes.append(f"{counted(int(counts[name]), 'job')} {sentence}")
-    others = history.others
     return Period(
-        chosen, since, until, partition, capacity, tuple(notes), everyone, others, horizon
+        chosen, since, until, partition, capacity, tuple(notes), everyone, cpu_jobs, horizon
     )
 
 

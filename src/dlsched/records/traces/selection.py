@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError, OptionError, UnknownName, spelled
+from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.formats.tables import EMPTY
+from dlsched.records.readers.opening import Opened, open_source
 from dlsched.records.readers.rows import Rows
 from dlsched.records.readers.settle import settle_starts
 from dlsched.records.readers.values import Flags, Floats, Texts, counted, to_micro
@@ -23,6 +25,9 @@ from dlsched.records.traces import plausibility
 from dlsched.records.traces.job import TraceJob
 from dlsched.schema.flaws import brief, flaw_of
 from dlsched.schema.quantities import Number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FRACTIONS: Final = ("up", "total", "drop")
 """What becomes of a worker that asks for a part of a GPU; see `dlsched.records.read_trace`."""
@@ -359,6 +364,58 @@ class Selection:
         known = self.layout.states
         met = self.choice.met_states.items() if known else ()
         return {state: number for state, number in met if state and state not in known}
+
+
+def select(opened: Opened, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """Return the jobs of a source that are chosen, and the notes."""
+    source, layout = opened.source, opened.layout
+    named = {column.field for column in source.columns}
+    for option in ("states", "clusters"):
+        field = option.removesuffix("s")
+        if getattr(choice, option) is not None and opened.format == "csv" and field not in named:
+            raise OptionError(f"{option} needs columns[{field!r}]; name the column that holds it")
+    if choice.clusters is not None and layout.cluster is None:
+        raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
+    if choice.seconds:
+        source.needs_durations = False
+    selection = Selection(layout, source, choice)
+    for rows in layout.read(source):
+        selection.add(rows)
+        if selection.is_full:
+            break
+    jobs = tuple(selection.finish())
+    notes = (*selection.notes(), *source.notes)
+    if not jobs:
+        raise _empty(opened, notes, choice)
+    return jobs, notes
+
+
+def frame_jobs(
+    frame: pd.DataFrame, columns: ColumnsLike | None, where: str, plausibility: bool
+) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """Return the jobs of a data frame, one per row, and the notes; see `Trace.from_frame`."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
+        raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
+    opened = open_source(frame, "csv", columns, None)
+    opened.source.where = where
+    return select(opened, Choice(plausibility=plausibility))
+
+
+def _empty(opened: Opened, notes: Sequence[str], choice: Choice) -> InstanceError:
+    source = opened.source
+    if not choice.met_states.total():
+        place, remedy = "row 2", "write one row per job"
+        if source.frame is not None or opened.layout.unit != "row":
+            place, remedy = (
+                "",
+                "give at least one row" if source.frame is not None else "list a job",
+            )
+        return InstanceError(source.where, place, "there is no job", remedy)
+    problem = "no job is left" + (f" ({notes[0]})" if notes else "")
+    remedy = "choose other states, clusters, or fewer min_gpus"
+    if notes and "without a duration" in notes[0] and not choice.seconds:
+        remedy = "give the seconds of each model: seconds={'resnet': 0.2} (--seconds resnet=0.2)"
+    return InstanceError(source.where, "", problem, remedy)
 
 
 def rounded_note(number: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
@@ -12,6 +11,7 @@ from pydantic import field_validator, model_validator
 from dlsched.display.markup import document_html
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.traces.job import TraceJob
+from dlsched.records.traces.selection import frame_jobs
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Id
 from dlsched.schema.flaws import Flaw, require_unique
@@ -68,9 +68,7 @@ class Trace(Document):
         OptionError, UnknownName
             If the columns cannot be used.
         """
-        # The reader stands on traces.
-        reader = import_module("dlsched.records.traces.reader")
-        jobs, notes = reader.frame_jobs(frame, columns, name or "frame", plausibility)
+        jobs, notes = frame_jobs(frame, columns, name or "frame", plausibility)
         return cls(name=name or "frame", jobs=jobs, notes=notes)
 
     @field_validator("jobs")
