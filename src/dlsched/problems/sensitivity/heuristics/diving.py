@@ -17,8 +17,8 @@ _WHOLE = 1e-6
 class Dive:
     """Dives from the optimum of a `Master`, whose bounds of columns they change.
 
-    In every other dive the patterns are made whole before the options; the conversions come last.
-    Of those that are not whole one is rounded up: in the first two dives that of the largest
+    In the first and the fourth dive the patterns are made whole before the options, in the others
+    after them; the conversions come last. Of those that are not whole one is rounded up: in the first two dives that of the largest
     fraction, in the others one that is drawn with probabilities in proportion to the fractions.
     None is used less than its value rounded down. If the program then has no solution, the column
     is rounded down instead. A dive ends where the objective falls to what is `known`.
@@ -55,7 +55,7 @@ class Dive:
             master.solver.restore(basis)
             master.values = values
             master.objective = objective
-            yield self._dive(self.orders[k % 2], rng if k > 1 else None)
+            yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
 
     def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
         """Return a whole point, or ``None`` if there is none above what is known."""
