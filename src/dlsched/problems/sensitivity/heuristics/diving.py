@@ -18,10 +18,11 @@ class Dive:
     """Dives from the optimum of a `Master`, whose bounds of columns they change.
 
     In the first and the fourth dive the patterns are made whole before the options, in the others
-    after them; the conversions come last. Of those that are not whole one is rounded up: in the first two dives that of the largest
-    fraction, in the others one that is drawn with probabilities in proportion to the fractions.
-    None is used less than its value rounded down. If the program then has no solution, the column
-    is rounded down instead. A dive ends where the objective falls to what is `known`.
+    after them; the conversions come last. Of those that are not whole one is rounded up: in the
+    first two dives that of the largest fraction, in the others one that is drawn with probabilities
+    in proportion to the fractions. None is used less than its value rounded down. If the program
+    then has no solution, the column is rounded down instead. A dive ends where the objective falls
+    to what is `known`.
     """
 
     def __init__(self, master: Master) -> None:
