@@ -20,7 +20,6 @@ import dlsched
 from calls import FIG5, python, suite_text
 from dlsched import Run, library, registry
 from dlsched.proofs.document import read_proof
-from dlsched.registry.layout import FOLDERS, MODEL
 from dlsched.sweeps import read_suite
 from import_graph import CORE, MODULES, SRC, graph, package_of, packages, targets, tree
 
@@ -36,15 +35,6 @@ def test_imports_go_down() -> None:
     owners = [[n.split(".")[1] for n in edge if n.split(".")[1:2] and n.split(".")[1] in PROBLEMS]
               for edge in graph().edges]  # fmt: skip
     assert [found for found in owners if len(set(found)) > 1] == []
-
-
-def test_folders_of_a_problem_import_those_above() -> None:
-    """In the order of `layout.FOLDERS`; the model stands with programs."""
-    rank = {folder: i for i, folder in enumerate(FOLDERS)} | {MODEL: [*FOLDERS].index("programs")}
-    parts = [[name.split(".") for name in edge] for edge in graph().edges]
-    inside = [e for e in parts if e[0][:1] == e[1][:1] == ["problems"] and min(map(len, e)) > 2]
-    upward = [e for e in inside if rank.get(e[0][2], 0) < rank.get(e[1][2], 0) and e[0][2] in rank]
-    assert len(inside) > 500 and upward == []
 
 
 def test_the_core_imports_nothing_else() -> None:

@@ -25,7 +25,6 @@ from contract import (
 from dlsched.proofs.bounds import read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
-from dlsched.proofs.prove import ProofFailed, prove_infeasible
 from dlsched.registry import Kind
 
 REFUSED = (InvalidProof, dlsched.InstanceError)
@@ -209,8 +208,6 @@ def test_that_there_is_no_solution_is_proved_where_there_is_none(name: str, tmp_
             forged = data | {"solution": None, "levels": [first | {"kind": "certified"}]}
             with pytest.raises(InvalidProof):
                 checked(instance, forged, tmp_path)
-        with pytest.raises(ProofFailed):
-            prove_infeasible(instance, dlsched.Run())
 
 
 @every_problem
