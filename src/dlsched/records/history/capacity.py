@@ -63,7 +63,11 @@ class Capacity:
         return np.array(
             [
                 (partition is None or not names or bool(wanted & {*names}))
-                and (kind is None or own is None or bool(kinds & {*re.split(r"[|+]", own)}))
+                and (
+                    kind is None
+                    or not isinstance(own, str)
+                    or bool(kinds & {*re.split(r"[|+]", own)})
+                )
                 for names, own in zip(self.nodes["partitions"], self.nodes["gpu_type"], strict=True)
             ],
             np.bool_,

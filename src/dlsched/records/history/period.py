@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -282,7 +282,11 @@ class Period:
         held["end"] = held["end"].fillna(self.horizon)
         others = self.cpu_jobs.assign(end=self.cpu_jobs["end"].fillna(self.horizon))
         waiting = self.jobs[self.jobs["role"] == "counted"]
-        return explain(waiting, held, self.capacity, others)
+        # Those of the simulations: a node is in the partitions of the jobs that ran on it, too.
+        servers = [self.cluster.by_id[name] for name in self.capacity.nodes["name"]]
+        same = {name: [getattr(s, name) for s in servers] for name in ("partitions", "gpu_type")}
+        capacity = replace(self.capacity, nodes=self.capacity.nodes.assign(**same))
+        return explain(waiting, held, capacity, others)
 
 
 def make_period(
