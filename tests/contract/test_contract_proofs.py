@@ -25,6 +25,7 @@ from contract import (
 from dlsched.proofs.bounds import read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
+from dlsched.proofs.prove import ProofFailed
 from dlsched.registry import Kind
 
 REFUSED = (InvalidProof, dlsched.InstanceError)

@@ -21,7 +21,7 @@ from dlsched import Run
 from dlsched.proofs import subtrees
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import Aim, aim
-from dlsched.proofs.prove import prove_solution
+from dlsched.proofs.prove import ProofFailed, prove_infeasible, prove_solution
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import search_spread
 from dlsched.proofs.sum_search import only_split, useful_sums
@@ -206,3 +206,11 @@ def test_calls_that_fail_leave_nothing() -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
         Local(2).independent(lambda shared, item: item, 0, [0, 0], lambda: False)
     assert (threading.enumerate(), here.children()) == before
+
+
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_no_proof_says_that_an_instance_with_solutions_has_none(name: str) -> None:
+    """The forms that leave out no solution have points."""
+    for example in dlsched.list_instances(name)[:2]:
+        with pytest.raises(ProofFailed):
+            prove_infeasible(dlsched.load(example), Run())
