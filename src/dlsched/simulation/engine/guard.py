@@ -113,7 +113,7 @@ def decide(policy: Policy, state: State) -> Decision:
     return decision
 
 
-def _are_names(names: object) -> bool:
+def _are_names(names: Any) -> bool:
     """Return whether this is a sequence of texts."""
     listed = isinstance(names, SEQUENCE) and not isinstance(names, str)
     return listed and all(isinstance(name, str) for name in names)

@@ -126,10 +126,12 @@ class ServerView(NamedTuple):
 class Shown(Protocol):
     """What a state shows, made when it is asked for; see the properties of `State`."""
 
-    held: Mapping[Id, Allocation]
-    free: Mapping[Id, int]
-    vector: Vector
-
+    @property
+    def held(self) -> Mapping[Id, Allocation]: ...  # noqa: D102
+    @property
+    def free(self) -> Mapping[Id, int]: ...  # noqa: D102
+    @property
+    def vector(self) -> Vector: ...  # noqa: D102
     def waiting(self) -> Views: ...  # noqa: D102
     def running(self) -> Views: ...  # noqa: D102
     def servers(self) -> tuple[ServerView, ...]: ...  # noqa: D102

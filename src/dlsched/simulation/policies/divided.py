@@ -153,12 +153,13 @@ class _Seen:
         self.held: Mapping[Id, Allocation] = state.allocations
         self.free: Mapping[Id, int] = state.free_gpus
         self.vector = state.free
-        self.waiting = lambda: state.waiting
-        self.running = lambda: state.running
-        self.servers = lambda: state.servers
-        self.present = lambda: state.arrays
-        self.holding = lambda: state.holding
-        self.lines, self.vectors = state.lines, state.vectors
+        self.waiting: Any = lambda: state.waiting
+        self.running: Any = lambda: state.running
+        self.servers: Any = lambda: state.servers
+        self.present: Any = lambda: state.arrays
+        self.holding: Any = lambda: state.holding
+        self.lines: Any = state.lines
+        self.vectors: Any = state.vectors
 
 
 class _Part:
@@ -226,8 +227,10 @@ class _Part:
         seen.holding = lambda: Arrays(*(column[arrays.running == 1] for column in arrays))
         seen.lines = lambda key: _lines(key, arrays)
         seen.vectors = lambda chosen: self._of_class(state.vectors(chosen))
-        parts = {"workload": self.workload, "cluster": self.cluster, "where": self._where}
-        decision: Decision = self.policy.decide(replace(state, **parts, _shown=seen))
+        part = replace(
+            state, workload=self.workload, cluster=self.cluster, where=self._where, _shown=seen
+        )
+        decision: Decision = self.policy.decide(part)
         return decision
 
     def _of_class(self, arrays: Arrays) -> Arrays:
