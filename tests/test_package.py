@@ -149,4 +149,4 @@ def test_fragments_go_into_the_changelog(tmp_path: Path) -> None:
     written = after.read_text()
     assert mark and written.startswith(head + mark) and written.endswith(rest)
     new = written.removeprefix(head + mark).removesuffix(rest)
-    assert "## 9.9.9" in new and "### Added\n\n- There is a spoon.\n" in new
+    assert "## 9.9.9" in new and "\n- There is a spoon.\n" in new.partition("### Added\n")[2]
