@@ -96,18 +96,17 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes, run))
 
 
-@method("interleaving", kind="heuristic", preload=("highspy", *MATCHING_LIBRARIES))
+@method("interleaving", kind="heuristic", preload=("highspy",))
 def regroup(instance: Instance, run: Run, *, rounds: int = REGROUP.rounds) -> Solution:
     """Divide the jobs of every two groups anew until no division helps (ours).
 
-    Starts from the groups from which `swap` starts. All jobs of two groups of a class are divided
-    between them in the best way, pair by pair; of large groups on seven or eight resources one or
-    two jobs change places or move, or the groups are merged. On a cover with more GPUs than full
-    groups need, a price of a GPU decides how many groups a class has: groups are merged and split
-    as well, for eight prices, found by bisection, and GPUs that are left go to the best splits.
-    Then rounds: the jobs of three random groups of a class are mixed, pairs with these are divided
-    anew, and the result is kept unless it is worse. A time limit ends the search early; of the
-    matchings before it only what they take beyond a first try.
+    Starts from the groups of `greedy`. All jobs of two groups of a class are divided between them
+    in the best way, pair by pair; of large groups on seven or eight resources one or two jobs
+    change places or move, or the groups are merged. On a cover with more GPUs than full groups
+    need, a price of a GPU decides how many groups a class has: groups are merged and split as well,
+    for eight prices, found by bisection, and GPUs that are left go to the best splits. Then rounds:
+    the jobs of three random groups of a class are mixed, pairs with these are divided anew, and the
+    result is kept unless it is worse.
 
     Where jobs have few profiles (up to 4,000 multisets), an integer program over all multisets is
     solved instead to a gap of 0.5 %, at the root node.
@@ -123,7 +122,7 @@ def regroup(instance: Instance, run: Run, *, rounds: int = REGROUP.rounds) -> So
         groups = few_groups(instance, run)
         if groups is not None:
             return solution_of(instance, groups)
-    grouping = Grouping(instance, initial_groups(instance, run), run)
+    grouping = Grouping(instance, consecutive_groups(instance), run)
     grouping.divide()
     if instance.grouping == "cover" and instance.least_gpus < (instance.gpu_budget or 0):
         grouping.distribute()

@@ -16,6 +16,7 @@ from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices, Profiles
 from dlsched.problems.interleaving.programs.tunables import LARGE
 from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Flags, Indices, Vector
+from dlsched.run import Run
 
 
 class Climbed(NamedTuple):
@@ -29,6 +30,7 @@ def climb(
     pool: GroupPool,
     prices: Prices,
     above: float,
+    run: Run,
     partners: Flags | None = None,
     starts: Flags | None = None,
 ) -> Climbed:
@@ -38,6 +40,8 @@ def climb(
     ----------
     above
         Reduced value, per unit of a class's weight, above which groups are returned.
+    run
+        A limit ends the ascent; rows that are not reached have minus infinity.
     partners, starts
         Rows with which groups may be filled, and rows to start from; all by default.
     """
@@ -54,6 +58,8 @@ def climb(
         from_ = np.flatnonzero(starts[part.rows])
         step = max(1, LARGE.starts_at_once // len(part.rows))
         for first in range(0, len(from_), step):
+            if run.stop_reason():
+                break
             chosen = from_[first : first + step]
             best[part.rows[chosen]] = ascent.climb(chosen)
         if ascent.found:

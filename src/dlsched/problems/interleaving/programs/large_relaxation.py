@@ -111,7 +111,7 @@ class LargeRelaxation:
             return first
         partners: Flags = jobs > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
-        best = climb(self.pool, known, np.inf, partners, ~partners).best
+        best = climb(self.pool, known, np.inf, self.run, partners, ~partners).best
         # A job may be in no group with representatives, as where few of its class are kept.
         lifted = np.where(np.isfinite(best), best, share)
         return Prices(np.where(partners, known.rows, lifted), known.gpu)
@@ -121,7 +121,7 @@ class LargeRelaxation:
         least = np.inf
         best = prices
         for _ in range(LARGE.balancings):
-            found = climb(self.pool, prices, np.inf).best
+            found = climb(self.pool, prices, np.inf, self.run).best
             higher, estimate = self._estimate(prices, found)
             if estimate < least:
                 best, least = higher, estimate
@@ -146,7 +146,7 @@ class LargeRelaxation:
         pool = self.pool
         jobs = float(pool.multiplicity.sum())
         centre = prices
-        climbed = climb(pool, prices, -LARGE.near)
+        climbed = climb(pool, prices, -LARGE.near, self.run)
         self.master.add(climbed.groups)
         safe, least = self._estimate(prices, climbed.best)
         value = np.inf
@@ -157,7 +157,7 @@ class LargeRelaxation:
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
-            climbed = climb(pool, prices, LARGE.above)
+            climbed = climb(pool, prices, LARGE.above, self.run)
             higher, estimate = self._estimate(prices, climbed.best)
             if estimate < least:
                 safe, least = higher, estimate
