@@ -14,12 +14,16 @@ from dlsched.registry import Kind, trusted
 from dlsched.results.objective import Bound, Level, strongest
 
 ORDERS = [
-    ("placement", {"tables": 8, "regions": 3, "jobs": 12}, ["refinement", "annealing"]),
-    ("placement", {"tables": 30, "regions": 4, "jobs": 40}, ["annealing", "refinement"]),
+    ("placement", {"tables": 8, "regions": 3, "jobs": 12}, ["refinement", "home_tree"]),
+    (
+        "placement",
+        {"tables": 30, "regions": 4, "jobs": 40},
+        ["annealing", "home_tree", "refinement"],
+    ),
     (
         "placement",
         {"tables": 300, "regions": 4, "jobs": 40},
-        ["tempering", "annealing", "refinement"],
+        ["tempering", "annealing", "home_tree", "refinement"],
     ),
     ("interleaving", {"jobs": 64}, ["column_generation", "regroup"]),
     ("interleaving", {"jobs": 256}, ["regroup", "column_generation"]),
@@ -48,7 +52,7 @@ def test_what_is_called(
     dlsched.solve(instance, time_limit=60)
     assert asked[: len(order)] == order
     bound = registry.problem(problem).bound
-    assert asked.count(bound) == (problem in ("sensitivity", "dispatch"))
+    assert asked.count(bound) == (problem in ("placement", "sensitivity", "dispatch"))
 
 
 def test_the_bound_of_the_bound_method_is_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ RETIRED: dict[tuple[str, str], str] = {
     ("dispatch", "clusters"): "classes",
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
-    ("placement", "home_tree"): "relaxation",
     ("placement", "milp"): "refinement",
     ("placement", "short_annealing"): "annealing",
     ("reclaiming", "scf_updated"): "scf",

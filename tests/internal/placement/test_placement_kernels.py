@@ -22,6 +22,7 @@ from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     traffic_of,
+    unplaced,
     weights_of,
     whole_cells_of,
 )
@@ -148,14 +149,20 @@ def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> 
 
 @drawn(12, strategies.placement(max_jobs=6, scales=True), quick=4)
 def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
-    """By enumeration in fractions, however short the search."""
+    """By enumeration in fractions, with and without homes given, and however short the search."""
     shares = Shares(instance)
     regions = range(len(instance.regions))
     placements = list(product(regions, repeat=len(instance.tables)))
+    given = np.array([t % (len(regions) + 1) - 1 for t in range(len(instance.tables))])
     for key, (cell, _) in whole_cells_of(shares).items():
-        least = min(exact_cost(shares, key, homes) for homes in placements)
+        costs = {homes: exact_cost(shares, key, homes) for homes in placements}
+        agreeing = [
+            cost for homes, cost in costs.items()
+            if all(r in (-1, h) for r, h in zip(given.tolist(), homes, strict=True))
+        ]  # fmt: skip
         for nodes in (0, 2, 2000):
-            assert cell_bound.least_cost(cell, nodes) <= least
+            assert cell_bound.least_cost(cell, unplaced(cell), nodes) <= min(costs.values())
+            assert cell_bound.least_cost(cell, given[cell.names], nodes) <= min(agreeing)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,7 @@ def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
 def test_cells_by_hand(
     penalty: float, share: list[float], target: list[float], expected: float
 ) -> None:
-    """The search that ends is exact."""
+    """The search that ends is exact; with its two tables in two regions an item pays."""
     n = len(share)
     cell = Cell(
         np.array(share), penalty * np.array(share), np.zeros(n, dtype=np.int64),
@@ -179,7 +186,9 @@ def test_cells_by_hand(
         np.array(target), np.array([target.index(part) for part in target]),
     )  # fmt: skip
     for kernel in both(cell_bound):
-        assert kernel.least_cost(cell, 500) == pytest.approx(expected, abs=1e-12)
+        assert kernel.least_cost(cell, unplaced(cell), 500) == pytest.approx(expected, abs=1e-12)
+        nowhere = sum(part**2 for part in target) + penalty * sum(share)
+        assert kernel.least_cost(cell, np.arange(2 * n) % 2, 0) == pytest.approx(nowhere)
 
 
 def test_sums_over_paths() -> None:

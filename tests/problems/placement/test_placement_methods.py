@@ -12,7 +12,7 @@ from dlsched.problems.placement import Instance
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
-BOUNDS = ("indivisible_bound", "relaxation", "relaxation_tree")
+BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
 
 
 def small(seed: int, **options: Any) -> Instance:
@@ -24,7 +24,7 @@ def small(seed: int, **options: Any) -> Instance:
 
 def test_bounds_are_certified_and_in_their_order() -> None:
     """With rows, tables or nodes a bound is no lower; all are below the optimum."""
-    gained = 0
+    gained, deeper = 0, 0
     for seed in range(3):
         made = small(seed)
         optimum = oracles.placement(made)
@@ -38,7 +38,10 @@ def test_bounds_are_certified_and_in_their_order() -> None:
         values = [bound.value for bound in bounds]
         assert values == sorted(values) and values[-1] <= optimum.cost
         gained += values[2] > values[1] * (1 + 1e-3)
-    assert gained >= 2
+        first, more = (dlsched.bound(made, "home_tree", nodes=n).cost.value for n in (0, 100))
+        assert float(first) == pytest.approx(float(values[0]))
+        deeper += first * (1 + Fraction(1, 1000)) < more <= optimum.cost
+    assert gained >= 2 and deeper == 3
     assert dlsched.bound(made, "relaxation_tree", nodes=10, threads=2).cost == bounds[-1]
     assert dlsched.bound(made, "relaxation").cost.method == "duals of the relaxation"
 

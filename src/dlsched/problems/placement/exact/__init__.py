@@ -24,12 +24,7 @@ _CLOSED = 3 * SOLVER_PRECISION
 """Relative gap at which a bound in floating point equals a cost."""
 
 
-@method(
-    "placement",
-    kind="exact",
-    preload=SOLVER_LIBRARIES,
-    begins_with="indivisible_bound",
-)
+@method("placement", kind="exact", preload=SOLVER_LIBRARIES)
 def refinement(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 

@@ -1,4 +1,4 @@
-"""Bounds for placement: what indivisible tables and jobs leave, and linear relaxations."""
+"""Bounds for placement: what indivisible tables and jobs leave, and a tree of homes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
+from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.programs.rounding import below
@@ -29,6 +30,31 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """
     value = storage_bound(instance) + gpu_bound(Shares(instance), run)
     return _claim(value, "searches over the largest tables and jobs")
+
+
+@method("placement", kind="bound")
+def home_tree(
+    instance: Instance, run: Run, tables: int = 32, nodes: int = 10_000, job_nodes: int = 30
+) -> Claim:
+    """A tree over the homes of the tables of which most bytes are read.
+
+    Each node is bounded as in `indivisible_bound`, given the homes of its tables: a training job
+    whose tables are apart pays its traffic, an analytics job that of the tables elsewhere. The
+    least bound of an open node counts. Ours, not the paper's.
+
+    Parameters
+    ----------
+    tables
+        Tables that get a home in the tree.
+    nodes
+        Nodes of the tree; the bound grows with their number.
+    job_nodes
+        Nodes of the search over the jobs of one type and priority at a node of the tree.
+    """
+    if min(tables, nodes, job_nodes) < 0:
+        raise OptionError("tables, nodes and job_nodes must be from 0")
+    value = HomeTree(instance, tables, job_nodes).bound(run, nodes)
+    return _claim(value, "a tree over the homes of tables")
 
 
 @method("placement", kind="bound")

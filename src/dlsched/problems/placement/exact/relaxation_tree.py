@@ -7,29 +7,22 @@ node that the solver calls infeasible, or fails at, keeps the bound of the node 
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement.definition.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance
+from dlsched.problems.placement.exact.tree import Homes, Room, best_first, heaviest
 from dlsched.problems.placement.model import columns_by_name
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import StandardForm
-
-Homes = tuple[int, ...]
-"""Positions of the regions of the first tables."""
 
 
 class RelaxationTree:
@@ -98,70 +91,3 @@ class RelaxationTree:
         if duals is None or run.stop_reason():
             return 0.0
         return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE) - self.margin
-
-
-def best_first(
-    root: float,
-    depth: int,
-    room: Room,
-    values: Callable[[list[Homes]], Iterable[float]],
-    run: Run,
-) -> Iterator[tuple[float, int]]:
-    """Search over the homes of tables; yield the least bound of an open node after each step.
-
-    The number of nodes that the step made is yielded with it. It ends at a node with all homes.
-
-    Parameters
-    ----------
-    root, values
-        Bounds of the first node, and of others.
-    depth
-        How many tables get a home.
-    """
-    open_nodes: list[tuple[float, Homes]] = [(root, ())]
-    children: list[Homes] = []
-    while open_nodes:
-        bound, homes = open_nodes[0]
-        yield bound, len(children)
-        if len(homes) == depth or run.stop_reason():
-            return
-        heapq.heappop(open_nodes)
-        children = [(*homes, r) for r in room.regions(homes)]
-        for value, child in zip(values(children), children, strict=True):
-            heapq.heappush(open_nodes, (max(bound, value), child))
-
-
-class Room:
-    """The regions that can take a table, given the homes of the tables before it; exact."""
-
-    def __init__(self, instance: Instance, heavy: Any) -> None:
-        self.size = [Fraction(instance.tables[t].size) for t in heavy]
-        self.capacity = [Fraction(region.storage_capacity) for region in instance.regions]
-        self.today = [instance.region_index.get(instance.tables[t].home or "") for t in heavy]
-        self.quota: Fraction | float = (
-            math.inf if instance.move_quota is None else Fraction(instance.move_quota)
-        )
-
-    def regions(self, homes: Homes) -> list[int]:
-        """Return the regions with room for the next table."""
-        new = len(homes)
-        free = list(self.capacity)
-        moved = Fraction(0)
-        for h, r in enumerate(homes):
-            free[r] -= self.size[h]
-            moved += self._moved(h, r)
-        return [
-            r
-            for r, room in enumerate(free)
-            if room >= self.size[new] and moved + self._moved(new, r) <= self.quota
-        ]
-
-    def _moved(self, h: int, r: int) -> Fraction:
-        return Fraction(0) if self.today[h] in (None, r) else self.size[h]
-
-
-def heaviest(instance: Instance) -> Any:
-    """Return the tables by the bytes that all jobs read of them, descending."""
-    readers = Counter(name for job in instance.jobs for name in job.tables)
-    read = [-float(table.size) * readers[table.id] for table in instance.tables]
-    return np.argsort(read, kind="stable")

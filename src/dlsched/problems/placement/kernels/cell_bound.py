@@ -80,12 +80,12 @@ class Cell:
     used: cython.double[::1]
     kept: cython.longlong[::1]
 
-    def __init__(self, cell):
+    def __init__(self, cell, given):
         self.share, self.penalty, self.voting = cell.share, cell.penalty, cell.voting
         self.first, self.tables, self.order = cell.first, cell.tables, cell.order
         self.target, self.alike = cell.target, cell.alike
         self.items, self.regions = len(cell.share), len(cell.target)
-        self.home, self.kept = np.full((2, len(cell.names)), -1, dtype=np.int64)
+        self.home, self.kept = given.copy(), given.copy()
         self.decision, self.state = np.full((2, self.items), -1, dtype=np.int64)
         self.base, self.level, self.load, self.full, self.used = np.zeros((5, self.regions))
 
@@ -310,8 +310,8 @@ def _child(cell: Cell, i: cython.longlong, r: cython.longlong) -> cython.double:
     return _divisible(cell)
 
 
-def least_cost(cell, most_nodes: cython.longlong):
-    """Return a lower bound on the cost of a cell.
+def least_cost(cell, given: cython.longlong[::1], most_nodes: cython.longlong):
+    """Return a lower bound on the cost of a cell, given the homes of some tables.
 
     Best first over the items: each goes to a region, with its tables, or nowhere. Exact, but for
     rounding, if it ends within `most_nodes`.
@@ -320,10 +320,12 @@ def least_cost(cell, most_nodes: cython.longlong):
     ----------
     cell
         A `programs.gpu_cells.Cell`.
+    given
+        Regions of the cell's tables, -1 for none.
     most_nodes
         Of the search, each with a bound for every region; 0 for the bound with divisible items.
     """
-    work = Cell(cell)
+    work = Cell(cell, given)
     regions, room = work.regions, cython.cast(cython.longlong, 1)
     for _ in range(work.items):
         room = min(room * (regions + 1) + 1, most_nodes * (regions + 1) + 1)
@@ -335,7 +337,7 @@ def least_cost(cell, most_nodes: cython.longlong):
     open_nodes = [(_divisible(work), 0)]
     for _ in range(most_nodes):
         bound, node = heapq.heappop(open_nodes)
-        work.home[:] = -1
+        work.home[:] = given
         work.decision[:] = -1
         n: cython.longlong = node
         while n > 0:

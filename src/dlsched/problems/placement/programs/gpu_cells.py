@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,3 +139,8 @@ def _cell(shares: Shares, k: int, items: list[Item]) -> Cell:
         target=np.array([float(part) for part in supply]),
         alike=np.array([supply.index(part) for part in supply], dtype=np.int64),
     )
+
+
+def unplaced(cell: Cell) -> Any:
+    """Return homes for a search in which no table has one yet."""
+    return np.full(len(cell.names), -1, dtype=np.int64)

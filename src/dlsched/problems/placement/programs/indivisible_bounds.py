@@ -20,6 +20,7 @@ from dlsched.problems.placement.programs.cost_rows import Whole, WholeJobs
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,
+    unplaced,
     weights_of,
     whole_cells_of,
 )
@@ -102,7 +103,9 @@ def cell_bound(cell: Cell, run: Run | None = None, known: Known | None = None) -
     if known is not None and name in known:
         return known[name]
     nodes = max(TUNABLES.job_nodes, TUNABLES.job_steps // (len(cell.share) * len(cell.target)))
-    least: float = max(0.0, least_cost(cell, TUNABLES.hurried_nodes if hurried else nodes))
+    least: float = max(
+        0.0, least_cost(cell, unplaced(cell), TUNABLES.hurried_nodes if hurried else nodes)
+    )
     if known is not None and not hurried:
         known[name] = least
     return least
