@@ -31,7 +31,7 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
         return Claim(solution=Solution(schedule={}))
     order.sort(key=lambda j: instance.jobs[j].arrival)
     offers = _Offers(instance, order)
-    work = Stages(instance, False, gangs.most_units)
+    work = Stages(gangs, False, gangs.most_units)
     rows = {}
     for j in order:
         if run.stop_reason():

@@ -306,18 +306,14 @@ def work_units(instance: Instance, job: Job, gains: list[Fraction]) -> tuple[lis
 
 def gains_of(instance: Instance) -> dict[str, list[Fraction]]:
     """Return each job's gains by speed; by copy, one for each of its `places`, if jobs fork."""
-    if instance.forking:
-        return {
-            job.id: [
-                Fraction(instance.gain(job, instance.rate(job, kind)))
-                for _, kind in places(instance, job)
-            ]
-            for job in instance.jobs
-        }
-    return {
-        job.id: [Fraction(speed.gain) for speed in speeds]
-        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
-    }
+    gains: dict[str, list[Fraction]] = {}
+    for job, speeds in zip(instance.jobs, instance.speeds, strict=True):
+        of_job = [speed.gain for speed in speeds]
+        if instance.forking:
+            rates = [instance.rate(job, kind) for _, kind in places(instance, job)]
+            of_job = [instance.gain(job, rate) for rate in rates]
+        gains[job.id] = [Fraction(gain) for gain in of_job]
+    return gains
 
 
 def places(instance: Instance, job: Job) -> list[tuple[str, str]]:

@@ -98,8 +98,9 @@ def solve_barred(instance: Instance, run: Run, barred: Barred | None) -> Claim:
     if not search.gangs.masks:
         return nothing_to_do(search.solution, "no job can run")
     run.announce(Stage.SEARCHING, "schedules as columns")
-    search.solve()
-    claim = search.claim()
+    with run.limits_kept():
+        search.solve()
+        claim = search.claim()
     if claim.status in (Status.OPTIMAL, Status.INFEASIBLE):
         return claim
     if not search.fits_milp:

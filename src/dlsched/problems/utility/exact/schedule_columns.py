@@ -40,6 +40,7 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
+from dlsched.solvers.division import PARTS
 from dlsched.solvers.incumbent import Incumbent
 
 CLOSE = 1e-9
@@ -63,6 +64,7 @@ class ScheduleSearch:
             run, lambda schedule: schedule.merit, shown=self.shown
         )
         self.empty = Insertion(self.gangs)
+        self.pass_seconds = 0.0
         self.granularity = Fraction(0)
         if instance.utility.kind != "effective_throughput":
             self.granularity = granularity(
@@ -131,7 +133,7 @@ class ScheduleSearch:
         self.run.record(best, min(bounds, default=None))
 
     def solve(self) -> None:
-        """Run all phases within the limits."""
+        """Run all phases; the run's limit becomes earlier by the time that the claim will take."""
         limit = self.run.time_limit or float("inf")
         direct = self.instance.runs <= TUNABLES.most_direct
         rounds = TUNABLES.rounds
@@ -141,7 +143,12 @@ class ScheduleSearch:
             self.bound_without_prices()
             order = self.gangs.by_density
             seconds = TUNABLES.first_share * limit
+            began = self.run.elapsed()
             self.incumbent.begin(lambda: [self.searched(order, rounds, seconds)], self.schedule_of)
+            if self.run.time_limit is not None and self.run.found:
+                now = self.run.elapsed()  # a bound has its part of the limit in any case
+                earlier = limit - TUNABLES.answering * (now - began)
+                self.run.time_limit = min(limit, max(earlier, now + limit / PARTS))
             if self.run.stop_reason():
                 return
             self.columns.add(self.best.levels)
@@ -160,9 +167,14 @@ class ScheduleSearch:
             prices = prices if first is None else first
             self.try_prices(prices)
         for cuts in refinements(self.gangs):
-            prices, ended = prices_of_periods(self.dual, self.columns, run, cuts, prices)
+            # Of two passes one certifies the last prices, and one may exceed the limit.
+            seconds = run.remaining() - 2 * self.pass_seconds
+            if self.closed or seconds <= 0:
+                return
+            part = run.nested(seconds)
+            prices, ended = prices_of_periods(self.dual, self.columns, part, cuts, prices)
             self.try_prices(prices)
-            if self.closed or not ended or run.stop_reason():
+            if not ended or run.stop_reason():
                 return
 
     def try_prices(self, prices: Vector) -> None:
@@ -170,8 +182,10 @@ class ScheduleSearch:
 
         They are inserted by utility minus cost, per GPU and slot.
         """
+        began = self.run.elapsed()
         values = self.dual.price(prices).values
         self.update_bound(prices, values)
+        self.pass_seconds = self.run.elapsed() - began
         gpu_slots = self.gangs.workers * np.maximum(1, self.instance.fewest)
         order = np.argsort(-values / gpu_slots, kind="stable").tolist()
         for share in (1.0,) if self.fits_milp else TUNABLES.price_shares:

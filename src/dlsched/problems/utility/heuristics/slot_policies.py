@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.structures.machines import place, take
+from dlsched.problems.utility.structures.machines import free_gpus, place, take
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Number
 
@@ -27,7 +27,7 @@ def shortest_first(rounds: Rounds) -> Grants:
                 order = [kind for _, kind in sorted((job.rates[k], k) for k in speed.types)]
                 counts[j] = take(free, order, job.workers)
                 break
-    return place(instance, counts)
+    return place(instance, counts, free_gpus(instance))
 
 
 def forked_by_least_time(rounds: Rounds) -> Grants:
@@ -98,7 +98,7 @@ def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
             kind = most_free(instance, j, free)[0]
             if free[kind] >= need:
                 counts[j] = take(free, [kind], need)
-        return place(instance, counts)
+        return place(instance, counts, free_gpus(instance))
 
     return policy
 
@@ -118,15 +118,15 @@ class CapacityQueue:
         """Return the running jobs, and those that start now."""
         instance = self.instance
         self.running = {j: gpus for j, gpus in self.running.items() if rounds.left[j] > 0}
-        left = [dict(machine.gpus) for machine in instance.machines]
+        left = free_gpus(instance)
         for gpus in self.running.values():
             for name, kinds in gpus.items():
                 for kind, count in kinds.items():
-                    left[instance.machine_index[name]][kind] -= count
+                    left[kind][instance.machine_index[name]] -= count
         for j in rounds.queue:
             if j in self.running:
                 continue
-            free = {k: sum(gpus.get(k, 0) for gpus in left) for k in instance.supply}
+            free = {kind: sum(counts) for kind, counts in left.items()}
             usable = most_free(instance, j, free)
             need = instance.jobs[j].workers
             if sum(free[k] for k in usable) < need:

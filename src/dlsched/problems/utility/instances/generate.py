@@ -136,13 +136,9 @@ def generate(
     for j, demand in enumerate(demands):
         seconds = max(slot_seconds / 4, scale * demand.gpu_hours * 3600 / demand.workers)
         arrival = 1 + int(arrivals * slots * j / jobs)
-        row: dict[str, Any] = {
-            "id": f"j{j + 1}",
-            "arrival": arrival,
-            "workers": demand.workers,
-            "iterations": max(1, round(seconds * max(demand.rates.values()))),
-            "rates": demand.rates,
-        }
+        row: dict[str, Any] = {"id": f"j{j + 1}", "arrival": arrival, "workers": demand.workers}
+        row["iterations"] = max(1, round(seconds * max(demand.rates.values())))
+        row["rates"] = demand.rates
         if utility == "table":
             row["utilities"] = _deadline(rng, slots - arrival + 1, seconds / slot_seconds)
         rows.append(row)

@@ -59,18 +59,12 @@ def instance(
     left = whole.slots - (rounds.slot - 1) if slots is None else slots
     kind = "linear" if utility == "linear" else "table"
     rows = []
-    for job, remaining, factor in zip(
-        whole.jobs, rounds.left, factors(whole, utility), strict=True
-    ):
+    parts = zip(whole.jobs, rounds.left, factors(whole, utility), strict=True)
+    for job, remaining, factor in parts:
         before = rounds.slot - job.arrival
         unit = factor * Fraction(job.iterations) / Fraction(slot_seconds)
-        row = {
-            "id": job.id,
-            "arrival": 1,
-            "workers": job.workers,
-            "iterations": float(remaining),
-            "rates": job.rates,
-        }
+        row = {"id": job.id, "arrival": 1, "workers": job.workers, "rates": job.rates}
+        row["iterations"] = float(remaining)
         if kind == "table":
             row["utilities"] = [float(unit / (before + c)) for c in range(1, left + 1)]
         rows.append(row)
@@ -114,15 +108,10 @@ def moment(
         work = job.remaining + job.attained if job.work is None else job.work
         remaining = max(_LEAST, Fraction(job.remaining)) * Fraction(base)
         left.append(remaining)
-        rows.append(
-            {
-                "id": job.id,
-                "arrival": min(slot, math.ceil(job.submit / slot_seconds) + 1),
-                "workers": job.gpus,
-                "iterations": float(max(remaining, Fraction(work) * Fraction(base))),
-                "rates": rates[job.id],
-            }
-        )
+        arrival = min(slot, math.ceil(job.submit / slot_seconds) + 1)
+        row = {"id": job.id, "arrival": arrival, "workers": job.gpus, "rates": rates[job.id]}
+        row["iterations"] = float(max(remaining, Fraction(work) * Fraction(base)))
+        rows.append(row)
     if slots is None:
         slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
     rounds = Rounds(_parsed(machines, rows, slots, slot_seconds, kind))
@@ -158,9 +147,8 @@ def horizon(
 
 def _parsed(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> Instance:
     time = {"slots": slots, "slot_seconds": slot_seconds, "utility": {"kind": kind}}
-    return Instance.parse(
-        {**HEAD, **time, "machines": machines, "jobs": jobs}, "the cluster's state"
-    )
+    data = {**HEAD, **time, "machines": machines, "jobs": jobs}
+    return Instance.parse(data, "the cluster's state")
 
 
 def _types(servers: Sequence[Server]) -> dict[Id, str]:

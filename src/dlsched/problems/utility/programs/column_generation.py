@@ -65,6 +65,8 @@ class Tunables:
     """Rounds of a neighbourhood search, for each job; later ones are longer."""
     prices_share: float = 0.6
     """The most time of the search for prices, as a share of the limit."""
+    answering: float = 8.0
+    """Writing and checking a schedule takes about this many times as long as reading it."""
     most_direct: int = 1_500
     """Up to this many triples of job, slot and speed the integer program closes the gap at once."""
     direct_rounds: int = 8

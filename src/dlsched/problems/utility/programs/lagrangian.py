@@ -60,12 +60,12 @@ class Dual:
     @cached_property
     def rounded_up(self) -> Stages:
         """The jobs' work with gains rounded up, where it is not exact."""
-        return Stages(self.instance, True, self.most)
+        return Stages(self.gangs, True, self.most)
 
     @cached_property
     def rounded_down(self) -> Stages:
         """The jobs' work with gains rounded down, where it is not exact."""
-        return Stages(self.instance, False, self.gangs.most_units)
+        return Stages(self.gangs, False, self.gangs.most_units)
 
     def by_mask(self, prices: Vector) -> Vector:
         """Return slots x masks: the price of the cheapest type of each."""

@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.definition.check import completions, rate_of
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.structures.work_units import TUNABLES, exact_units
 from dlsched.results.result import Termination
-from dlsched.schema import Number
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -248,14 +246,16 @@ class Gangs:
 
 def levels_of(instance: Instance, solution: Solution) -> Levels:
     """Return the rows of speeds of the jobs that finish in a feasible solution."""
-    done = completions(instance, solution.schedule)
     levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
-    for j, job in enumerate(instance.jobs):
-        gains = [speed.gain for speed in instance.speeds[j]]
-        level_of: dict[Number, int] = {}
-        for held in solution.schedule[job.id] if job.id in done else ():
-            rate = rate_of(instance, job, held)
-            if rate not in level_of:
-                level_of[rate] = gains.index(instance.gain(job, rate))
-            levels[j, held.slot - 1] = level_of[rate]
+    for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
+        # A gang's speed is that of its slowest type: the first speed with this type has the rate.
+        level_of = {kind: v for v in reversed(range(len(speeds))) for kind in speeds[v].types}
+        slots_at = [0] * len(speeds)
+        for held in solution.schedule.get(job.id, ()):
+            level = max(level_of[kind] for kinds in held.gpus.values() for kind in kinds)
+            levels[j, held.slot - 1] = level
+            slots_at[level] += 1
+        done = sum(n * speed.gain for n, speed in zip(slots_at, speeds, strict=True))
+        if done < job.iterations:
+            levels[j] = -1
     return levels

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
+from dlsched.schema.frozen import FrozenDict, freeze
 
 GpusByType: TypeAlias = dict[str, int]
 GpusByMachine: TypeAlias = dict[str, GpusByType]
@@ -30,6 +31,8 @@ def solution_of(
 ) -> Solution:
     """Return the schedule on machines; a greedy rule keeps each gang on few of them.
 
+    It is not validated, which took most of the time: the checker examines every solution.
+
     Parameters
     ----------
     levels
@@ -39,15 +42,24 @@ def solution_of(
     """
     divide = divide or gpus_by_type
     schedule: dict[str, list[Held]] = {job.id: [] for job in instance.jobs}
-    known: dict[tuple[RunningGang, ...], dict[int, GpusByMachine]] = {(): {}}
+    known: dict[tuple[RunningGang, ...], Mapping[int, GpusByMachine]] = {(): {}}
+    free = free_gpus(instance)
     for t in range(instance.slots):
         jobs = np.flatnonzero(levels[:, t] >= 0).tolist()
         running = tuple(RunningGang(j, int(levels[j, t])) for j in jobs)
         if running not in known:
-            known[running] = place(instance, divide(instance, running))
+            left = {kind: counts.copy() for kind, counts in free.items()}
+            known[running] = freeze(place(instance, divide(instance, running), left))
         for j, gpus in known[running].items():
-            schedule[instance.jobs[j].id].append(Held(slot=t + 1, gpus=gpus))
-    return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
+            schedule[instance.jobs[j].id].append(Held.model_construct(slot=t + 1, gpus=gpus))
+    rows_of = {name: tuple(rows) for name, rows in schedule.items() if rows}
+    return Solution.model_construct(schedule=FrozenDict(rows_of))
+
+
+def free_gpus(instance: Instance) -> dict[str, list[int]]:
+    """Return the GPUs of each machine by type, all of them free."""
+    machines = instance.machines
+    return {kind: [machine.gpus.get(kind, 0) for machine in machines] for kind in instance.supply}
 
 
 def gpus_by_type(instance: Instance, running: Sequence[RunningGang]) -> dict[int, GpusByType]:
@@ -111,9 +123,7 @@ def take(free: GpusByType, kinds: Sequence[str], need: int) -> GpusByType:
 
 
 def place(
-    instance: Instance,
-    counts: Mapping[int, Mapping[str, int]],
-    free: list[GpusByType] | None = None,
+    instance: Instance, counts: Mapping[int, Mapping[str, int]], free: Mapping[str, list[int]]
 ) -> dict[int, GpusByMachine]:
     """Assign the GPUs of gangs, given by type, to machines.
 
@@ -125,26 +135,17 @@ def place(
     counts
         For each job its GPUs by type.
     free
-        The free GPUs of each machine, reduced in place; all of them by default.
+        What is free, by type of each machine; reduced in place.
     """
-    machines = instance.machines
-    if free is None:
-        free = [dict(machine.gpus) for machine in machines]
     placed: dict[int, GpusByMachine] = {j: {} for j in counts}
     for j in sorted(counts, key=lambda j: -sum(counts[j].values())):
         for kind, need in counts[j].items():
+            left = free[kind]
             missing = need
             while missing:
-                m = _machine([gpus.get(kind, 0) for gpus in free], missing)
-                count = min(missing, free[m][kind])
-                free[m][kind] -= count
+                m = left.index(min((n for n in left if n >= missing), default=max(left)))
+                count = min(missing, left[m])
+                left[m] -= count
                 missing -= count
-                placed[j].setdefault(machines[m].id, {})[kind] = count
+                placed[j].setdefault(instance.machines[m].id, {})[kind] = count
     return placed
-
-
-def _machine(free: Sequence[int], need: int) -> int:
-    """Return the machine with the fewest free GPUs that are enough, else that with the most."""
-    enough = [m for m, count in enumerate(free) if count >= need]
-    some = [m for m, count in enumerate(free) if count]
-    return min(enough, key=free.__getitem__) if enough else max(some, key=free.__getitem__)

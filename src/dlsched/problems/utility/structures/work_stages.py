@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.structures.gangs import Gangs, require
 from dlsched.problems.utility.structures.work_units import TUNABLES, units
 from dlsched.schema import granularity
 
@@ -129,7 +129,8 @@ class Stages:
         By job: its range of `after`.
     """
 
-    def __init__(self, instance: Instance, up: bool, most: int) -> None:
+    def __init__(self, gangs: Gangs, up: bool, most: int) -> None:
+        instance = gangs.instance
         count = len(instance.jobs)
         width = max(1, max(map(len, instance.speeds), default=0))
         self.begin, self.end = np.zeros((2, count), dtype=np.int64)
@@ -139,6 +140,7 @@ class Stages:
         for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
             key = (tuple(s.gain for s in speeds), job.iterations, instance.slots - job.arrival + 1)
             if speeds and key not in known:
+                require(gangs.stop)
                 exact = [Fraction(gain) for gain in key[0]]
                 after = stages(exact, Fraction(job.iterations), key[2], up, most)
                 parts.append(np.pad(after, ((0, 0), (0, width - len(speeds)))))
