@@ -268,9 +268,10 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
             if knows != "truth" and period.without_limit
             else "."
         ),
-        "A job may start on any nodes of its partitions and types of GPUs that have room, whatever "
-        "nodes, features or reservations it asked for; there are no priorities, quotas or limits "
-        "of users other than those of the policy.",
+        "A job may start on any nodes of its partitions, types of GPUs and stated features that "
+        "have room, and as many CPUs and GB as it needs there, whoever holds these; whatever nodes "
+        "or reservations it asked for. There are no priorities, quotas or limits of users other "
+        "than those of the policy.",
         f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
     ]
     if away := len(period.cluster.away):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlsched.records.history.explanation import ENOUGH
 from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome, later
 
@@ -80,6 +81,13 @@ def reach_verdict(study: Figures) -> Verdict:
             "only, and no saving is claimed."
         )
         return Verdict(headline, False, (_policies(study),), ())
+    if share >= ENOUGH and not study.explained.supported:
+        percent = int(100 * (share - study.explained.without_cpus))
+        headline = (
+            f"Of {span(mean)} mean waiting {percent} % is because CPUs of nodes were full, and "
+            "policies see GPUs only: no saving is claimed."
+        )
+        return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not study.explained.supported:
         # Rounded down: 79.9 % are not 80 %.
         percent = int(100 * share)

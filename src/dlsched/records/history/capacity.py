@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
-"""The columns of `Capacity.nodes`; those of a file may have ``cpus`` and ``cluster``, too."""
+"""The columns of `Capacity.nodes`."""
+MORE: Final = ("cpus", "memory", "features", "cluster")
+"""Columns that those of a file may have, too: CPUs, GB of memory, a tuple of names, a name."""
 _SINFO = 'sinfo -N -h -o "%N|%G|%P"'
 SINFO: Final = ("name", "gres", "partitions")
 """The columns of what that prints."""
@@ -116,7 +118,7 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             raise InstanceError(
                 where, "row 1", f"there is no column {name}", f"it has: {some}; write {COLUMNS}"
             )
-    more = [name for name in ("cpus", "cluster") if name in known]
+    more = [name for name in MORE if name in known]
     nodes: dict[tuple[str, str], dict[str, Any]] = {}
     for number, row in enumerate(frame.to_dict("records"), 2):
         cells = {name: row[column] for name, column in known.items()}
@@ -141,8 +143,11 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     if not rows:
         raise InstanceError(where, "gpus", "no node has any", "name the nodes with GPUs")
     table = pd.DataFrame(rows, columns=[*COLUMNS, *more]).astype({"gpu_type": object})
-    if "cpus" in more:
-        table["cpus"] = pd.to_numeric(table["cpus"], errors="coerce")
+    for name in ("cpus", "memory"):
+        if name in more:
+            table[name] = pd.to_numeric(table[name], errors="coerce")
+    if "features" in more:
+        table["features"] = [tuple(re.findall(r"[^,&\s]+", text)) for text in table["features"]]
     return table
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import COLUMNS, Capacity
+from dlsched.records.history.capacity import COLUMNS, MORE, Capacity
 from dlsched.records.history.carrying import Carrying
-from dlsched.records.history.explanation import Explanation, explain
+from dlsched.records.history.explanation import ENOUGH, Explanation, explain
 from dlsched.records.history.replay import check_replay
 from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.records.readers.rows import POOL
@@ -108,16 +108,18 @@ class Period:
         for held, text in zip(jobs["nodes"], jobs["partition"], strict=True):
             for node, _ in held if isinstance(text, str) else ():
                 ran.setdefault(node, {}).update(dict.fromkeys(text.split(",")))
-        rows = [
+        rows = []
+        more = [name for name in MORE[:3] if name in self.capacity.nodes]
+        columns = self.capacity.nodes[[*COLUMNS, *more]]
+        for name, gpus, kind, names, *stated in columns.itertuples(index=False, name=None):
+            row: dict[str, Any] = {"id": name, "gpus": int(gpus)}
             # Of a node with GPUs of several types it is not known how many it has of each.
-            {"id": name, "gpus": int(gpus), "gpu_type": None if "+" in (kind or "") else kind}
-            | (
-                {"partitions": list(dict.fromkeys((*names, *ran.get(name, ()))))}
-                if whole and names
-                else {}
-            )
-            for name, gpus, kind, names in self.capacity.nodes[[*COLUMNS]].itertuples(index=False)
-        ]
+            row["gpu_type"] = None if "+" in (kind or "") else kind
+            if whole and names:
+                row["partitions"] = list(dict.fromkeys((*names, *ran.get(name, ()))))
+            # What is not stated of a node is NaN, which is not equal to itself.
+            row |= {key: value for key, value in zip(more, stated, strict=True) if value == value}
+            rows.append(row)
         return Cluster.parse({"servers": rows, "away": self._outages()}, "the nodes")
 
     def _outages(self) -> list[dict[str, Any]]:
@@ -286,7 +288,12 @@ class Period:
         servers = [self.cluster.by_id[name] for name in self.capacity.nodes["name"]]
         same = {name: [getattr(s, name) for s in servers] for name in ("partitions", "gpu_type")}
         capacity = replace(self.capacity, nodes=self.capacity.nodes.assign(**same))
-        return explain(waiting, held, capacity, others)
+        found = explain(waiting, held, capacity, others)
+        nothing = {"cpus": np.nan}
+        if found.share < ENOUGH or not (waiting["cpus"] > 0).any():
+            return replace(found, without_cpus=found.share)
+        bare = explain(waiting.assign(**nothing), held.assign(**nothing), capacity, others[:0])
+        return replace(found, without_cpus=bare.share)
 
 
 def make_period(

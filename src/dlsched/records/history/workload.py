@@ -19,6 +19,8 @@ LEAD: Final = 1.0
 """Seconds of the clock before the window, if jobs ran at its start: these are started first."""
 Floats = NDArray[np.float64]
 _LEAST: Final = 1e-6
+AMOUNTS: Final = ("cpus", "memory")
+TEXTS: Final = ("user", "account", "partition", "gpu_type", "state")
 
 
 class Clock(NamedTuple):
@@ -54,8 +56,8 @@ def make_workload(
     everyone
         All jobs of the history, of which users' means are taken.
     cluster
-        The nodes. A job accepts the type of those on which it ran, whatever it asked for. A
-        partition that no node is known to be in restricts nothing.
+        The nodes. A job accepts those on which it ran, whatever type, features, CPUs and memory it
+        asked for. A partition that no node is known to be in restricts nothing.
 
     Raises
     ------
@@ -87,10 +89,11 @@ def make_workload(
         _rounded(estimate),
         _rounded(jobs["limit"].to_numpy(float)),
         jobs["nodes"],
-        *(jobs[name] for name in ("user", "account", "partition", "gpu_type", "state")),
+        *(_rounded(jobs[name].to_numpy(float)) for name in AMOUNTS),
+        *(jobs[name] for name in (*TEXTS, "features")),
         strict=True,
     )
-    for name, gpus, arrival, length, starts, known, limit, nodes, *texts in columns:
+    for name, gpus, arrival, length, starts, known, limit, nodes, cpus, memory, *texts in columns:
         row: dict[str, Any] = {
             "id": name,
             "submit": arrival,
@@ -105,21 +108,34 @@ def make_workload(
             row["restart"] = clock.delay
         if limit is not None:
             row["limit"] = limit
-        fields = zip(("tenant", "account", "partition", "gpu_type", "state"), texts, strict=True)
+        amounts = zip(AMOUNTS, (cpus, memory), strict=True)
+        row |= {field: amount for field, amount in amounts if amount}
+        fields = zip(("tenant", *TEXTS[1:]), texts, strict=False)
         row |= {field: text for field, text in fields if isinstance(text, str)}
-        _accept(row, cluster, listed)
+        _accept(row, texts[-1], cluster, listed)
         rows.append(row)
     return Workload.parse({"name": "history", "jobs": rows}, "the history")
 
 
-def _accept(row: dict[str, Any], cluster: Cluster, listed: set[str] | None) -> None:
+def _accept(
+    row: dict[str, Any], features: str | None, cluster: Cluster, listed: set[str] | None
+) -> None:
     """Set what a job accepts, so that it may run where it ran."""
+    servers = [cluster.by_id[node] for node, _ in row["nodes"] if node in cluster.by_id]
+    if isinstance(features, str) and servers:
+        common = set.intersection(*(set(server.features) for server in servers))
+        row["features"] = [name for name in features.split("&") if name in common]
+    # Of each of its nodes it needs what the smallest part of it needs there.
+    part = min((gpus for _, gpus in row["nodes"]), default=1) / row["gpus"]
+    for name in AMOUNTS:
+        stated = [amount for s in servers if (amount := getattr(s, name)) is not None]
+        if name in row and stated:
+            row[f"server_{name}"] = min(int(row[name] * part), *stated)
     if listed is not None and listed.isdisjoint(row.get("partition", "").split(",")):
         row.pop("partition", None)
     if "gpu_type" in row:
         types = re.split(r"[|+]", row["gpu_type"])
-        there = (cluster.by_id[node].gpu_type for node, _ in row["nodes"] if node in cluster.by_id)
-        more = {kind for kind in there if kind is not None and kind not in types}
+        more = {s.gpu_type for s in servers if s.gpu_type is not None and s.gpu_type not in types}
         if more or len(types) > 1:
             row["gpu_types"] = [*types, *sorted(more)]
 

@@ -17,6 +17,8 @@ RECORD: Final = (
     "limit",
     "nodes",
     "state",
+    "cpus",
+    "memory",
 )
 """The fields of a job that say what a scheduler did with it."""
 

@@ -127,7 +127,7 @@ class Workload(Document):
         together
             Whether all jobs count as submitted at 0.
         limit
-            Number of jobs to take, from the first; None for all.
+            Number of jobs to take, from the first; None for all. Of a file no more is read.
         **options
             Options of the set of profiles.
 
@@ -145,7 +145,7 @@ class Workload(Document):
         if source is None and profiles is not None and profiles in READERS:
             source = READERS[profiles](str(trace), **options)
         if source is None:
-            source = read_trace(str(trace))
+            source = read_trace(str(trace), limit=limit)
         rows = [
             {
                 "id": job.id,
@@ -217,6 +217,12 @@ def _recorded(job: TraceJob, first: Number, together: bool) -> dict[str, Any]:
     fields = job.record
     if "user" in fields:
         fields["tenant"] = fields.pop("user")
+    # Of each of its servers it needs what the smallest part of it needs there; of an unknown one,
+    # what a GPU needs.
+    part = Fraction(min((gpus for _, gpus in job.nodes), default=1), job.gpus)
+    for name in ("cpus", "memory"):
+        if name in fields:
+            fields[f"server_{name}"] = fields[name] * part
     for moment in MOMENTS:
         # All at once is another workload, whose starts were never recorded; and clocks are wrong.
         if moment in fields and (together or fields[moment] < job.submit):
