@@ -4,8 +4,7 @@ At every moment of its wait a job is in one of these states, by the recorded occ
 
 - *not yet eligible*: from its submission to `eligible`;
 - *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each, of
-  those of its partition and of the types of GPUs that it accepts, with as many CPUs free as it
-  needs there;
+  those where it may run (`dlsched.simulation.eligible`), with as many CPUs free as it needs there;
 - *behind*: it fits, but a job of the same partition that became eligible before it waits, too, and
   does not fit: a queue in order would hold it back. That counts only while the first of that queue
   does not fit either, or began to less than `CYCLE` seconds ago: if it fits and does not start,
@@ -88,17 +87,22 @@ class Explanation:
 
 
 def explain(
-    waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
+    waiting: pd.DataFrame,
+    holding: pd.DataFrame,
+    capacity: Capacity,
+    others: pd.DataFrame,
+    usable: NDArray[np.bool_],
 ) -> Explanation:
     """Return the waiting of some jobs with a start, divided by its causes.
 
     `holding` are the jobs that hold something, `others` those that hold CPUs alone; with an end.
+    `usable` says where jobs may run, shape (classes, nodes); ``waiting["class"]`` is a job's class.
     """
     import pandas as pd
 
     order = np.lexsort((waiting["submit"].to_numpy(), waiting["eligible"].to_numpy()))
     waiting = waiting.iloc[order].reset_index(drop=True)
-    timeline = Timeline(waiting, holding, capacity, others)
+    timeline = Timeline(waiting, holding, capacity, others, usable)
     no_room = np.zeros(len(waiting))
     behind = np.zeros(len(waiting))
     for j, (kind, queue, first, last) in enumerate(timeline.spans()):
@@ -163,7 +167,12 @@ class Timeline:
     """
 
     def __init__(
-        self, waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
+        self,
+        waiting: pd.DataFrame,
+        holding: pd.DataFrame,
+        capacity: Capacity,
+        others: pd.DataFrame,
+        usable: NDArray[np.bool_],
     ) -> None:
         self._index = {name: i for i, name in enumerate(capacity.nodes["name"])}
         self._free = capacity.nodes["gpus"].to_numpy(float).copy()
@@ -173,7 +182,7 @@ class Timeline:
         needs = list(
             zip(
                 partitions,
-                map(_text, waiting["gpu_type"]),
+                waiting["class"].tolist(),
                 map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"]),
                 strict=True,
             )
@@ -183,9 +192,7 @@ class Timeline:
         self._kind_of, self._queue_of = kind_of, queue_of
         self._shapes = [np.array(shape) for _, _, shape in kinds]
         self._queue_of_kind = [self._queues.index(name) for name, _, _ in kinds]
-        self._nodes = [
-            np.flatnonzero(capacity.serves(partition, kind)) for partition, kind, _ in kinds
-        ]
+        self._nodes = [np.flatnonzero(usable[c]) for _, c, _ in kinds]
         held = [*_held(holding, self._index), *_held_cpus(others, self._index)]
         self._free_cpus = self._cpus(capacity, held)
         times = [(start, end) for start, end, *_ in held]

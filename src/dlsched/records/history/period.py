@@ -21,6 +21,7 @@ from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
 from dlsched.simulation.policies import make_policy
+from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:
@@ -283,16 +284,18 @@ class Period:
         held = self.everyone[self.everyone["start"].notna()].copy()
         held["end"] = held["end"].fillna(self.horizon)
         others = self.cpu_jobs.assign(end=self.cpu_jobs["end"].fillna(self.horizon))
+        workload = self.workload("truth")
+        where = eligibility(workload, self.cluster)
+        of = dict(zip((job.id for job in workload.jobs), where.of_job.tolist(), strict=True))
         waiting = self.jobs[self.jobs["role"] == "counted"]
-        # Those of the simulations: a node is in the partitions of the jobs that ran on it, too.
-        servers = [self.cluster.by_id[name] for name in self.capacity.nodes["name"]]
-        same = {name: [getattr(s, name) for s in servers] for name in ("partitions", "gpu_type")}
-        capacity = replace(self.capacity, nodes=self.capacity.nodes.assign(**same))
-        found = explain(waiting, held, capacity, others)
+        waiting = waiting.assign(**{"class": [of[name] for name in waiting["id"]]})
+        place = self.capacity, others, where.servers
+        found = explain(waiting, held, *place)
         nothing = {"cpus": np.nan}
         if found.share < ENOUGH or not (waiting["cpus"] > 0).any():
             return replace(found, without_cpus=found.share)
-        bare = explain(waiting.assign(**nothing), held.assign(**nothing), capacity, others[:0])
+        place = self.capacity, others[:0], where.servers
+        bare = explain(waiting.assign(**nothing), held.assign(**nothing), *place)
         return replace(found, without_cpus=bare.share)
 
 
