@@ -81,21 +81,15 @@ def reach_verdict(study: Figures) -> Verdict:
             "only, and no saving is claimed."
         )
         return Verdict(headline, False, (_policies(study),), ())
-    if share >= ENOUGH and not study.explained.supported:
-        percent = int(100 * (share - study.explained.without_cpus))
-        headline = (
-            f"Of {span(mean)} mean waiting {percent} % is because CPUs of nodes were full, and "
-            "policies see GPUs only: no saving is claimed."
-        )
-        return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not study.explained.supported:
         # Rounded down: 79.9 % are not 80 %.
-        percent = int(100 * share)
+        percent, why, sentence = int(100 * share), "explained by this record", _unexplained(study)
+        if share >= ENOUGH:
+            percent = int(100 * (share - study.explained.without_cpus))
+            why, sentence = "because CPUs of nodes were full, which policies do not see", _NOT_REAL
         said = span(mean) if mean < 120 else f"{mean:,.0f} s ({span(mean)})"
-        headline = (
-            f"Of {said} mean waiting {percent} % is explained by this record: no saving is claimed."
-        )
-        return Verdict(headline, False, (_unexplained(study),), _remedies(study))
+        headline = f"Of {said} mean waiting {percent} % is {why}: no saving is claimed."
+        return Verdict(headline, False, (sentence,), _remedies(study))
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
     sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
     sentences += _baseline(study)

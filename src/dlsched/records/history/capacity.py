@@ -58,28 +58,16 @@ class Capacity:
         """Amount of the resource on all nodes."""
         return int(self.nodes["gpus"].sum())
 
-    def serves(self, partition: str | None, kind: str | None) -> np.ndarray:
-        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run."""
-        wanted = set((partition or "").split(","))
-        kinds = set(re.split(r"[|+]", kind or ""))
-        return np.array(
-            [
-                (partition is None or not names or bool(wanted & {*names}))
-                and (
-                    kind is None
-                    or not isinstance(own, str)
-                    or bool(kinds & {*re.split(r"[|+]", own)})
-                )
-                for names, own in zip(self.nodes["partitions"], self.nodes["gpu_type"], strict=True)
-            ],
-            np.bool_,
-        )
+    def serves(self, partition: str) -> np.ndarray:
+        """Return which nodes are in a partition, or in one of ``a,b``."""
+        wanted = set(partition.split(","))
+        return np.array([not n or bool(wanted & {*n}) for n in self.nodes["partitions"]], np.bool_)
 
     def of_partition(self, partition: str | None) -> Capacity:
         """Return the nodes of a partition; all of them for None."""
         if partition is None:
             return self
-        chosen = self.serves(partition, None)
+        chosen = self.serves(partition)
         return Capacity(self.nodes[chosen].reset_index(drop=True), self.source, self.measured)
 
 

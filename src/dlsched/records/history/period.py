@@ -118,8 +118,8 @@ class Period:
             row["gpu_type"] = None if "+" in (kind or "") else kind
             if whole and names:
                 row["partitions"] = list(dict.fromkeys((*names, *ran.get(name, ()))))
-            # What is not stated of a node is NaN, which is not equal to itself.
-            row |= {key: value for key, value in zip(more, stated, strict=True) if value == value}
+            known = zip(more, stated, strict=True)
+            row |= {key: value for key, value in known if isinstance(value, tuple) or value >= 0}
             rows.append(row)
         return Cluster.parse({"servers": rows, "away": self._outages()}, "the nodes")
 
@@ -153,7 +153,7 @@ class Period:
         nodes = self.capacity.nodes["name"]
         texts = self.jobs["partition"].dropna()
         named = {name for text in texts for name in str(text).split(",")}
-        served = {name: nodes[self.capacity.serves(name, None)] for name in named}
+        served = {name: nodes[self.capacity.serves(name)] for name in named}
         return {name: frozenset(nodes) - {POOL} for name, nodes in served.items()}
 
     @cached_property
@@ -289,13 +289,10 @@ class Period:
         of = dict(zip((job.id for job in workload.jobs), where.of_job.tolist(), strict=True))
         waiting = self.jobs[self.jobs["role"] == "counted"]
         waiting = waiting.assign(**{"class": [of[name] for name in waiting["id"]]})
-        place = self.capacity, others, where.servers
-        found = explain(waiting, held, *place)
-        nothing = {"cpus": np.nan}
-        if found.share < ENOUGH or not (waiting["cpus"] > 0).any():
-            return replace(found, without_cpus=found.share)
-        place = self.capacity, others[:0], where.servers
-        bare = explain(waiting.assign(**nothing), held.assign(**nothing), *place)
+        found = bare = explain(waiting, held, self.capacity, others, where.servers)
+        if found.share >= ENOUGH and (waiting["cpus"] > 0).any():
+            some, held = waiting.assign(cpus=np.nan), held.assign(cpus=np.nan)
+            bare = explain(some, held, self.capacity, others[:0], where.servers)
         return replace(found, without_cpus=bare.share)
 
 

@@ -217,12 +217,10 @@ def _recorded(job: TraceJob, first: Number, together: bool) -> dict[str, Any]:
     fields = job.record
     if "user" in fields:
         fields["tenant"] = fields.pop("user")
-    # Of each of its servers it needs what the smallest part of it needs there; of an unknown one,
-    # what a GPU needs.
+    # Of each of its servers it needs what the smallest part of it needs, at least that of a GPU.
     part = Fraction(min((gpus for _, gpus in job.nodes), default=1), job.gpus)
-    for name in ("cpus", "memory"):
-        if name in fields:
-            fields[f"server_{name}"] = fields[name] * part
+    for name in fields.keys() & {"cpus", "memory"}:
+        fields[f"server_{name}"] = fields[name] * part
     for moment in MOMENTS:
         # All at once is another workload, whose starts were never recorded; and clocks are wrong.
         if moment in fields and (together or fields[moment] < job.submit):

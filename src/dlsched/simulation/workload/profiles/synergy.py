@@ -19,8 +19,6 @@ from dlsched.problems.sensitivity.instances.job_models import (
 from dlsched.records.traces.job import TraceJob
 from dlsched.records.traces.trace import Trace
 
-ANYWHERE = {"server_cpus": 0, "server_memory": 0}
-"""A matrix says how a job runs with less than it asked for."""
 COLUMNS = ("id", "model", "arrival", "iterations", "gpus")
 """Columns of a trace of the authors; their own files have no header."""
 
@@ -62,7 +60,8 @@ def synergy(
     for row in rows:
         model = models[row["model"]] if recorded else turns.next()
         count = row["iterations"] if recorded else iterations(row["work"], model)
-        profiled.append(row | job_fields(model, count) | ANYWHERE)
+        # A matrix says how a job runs with less than it asked for.
+        profiled.append(row | job_fields(model, count) | {"server_cpus": 0, "server_memory": 0})
     share = (cpus_per_gpu, memory_per_gpu)
     used = sorted({row["profile"] for row in profiled})
     return profiled, {"matrices": {name: {**models[name].profile, "share": share} for name in used}}
