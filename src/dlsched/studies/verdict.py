@@ -70,10 +70,8 @@ def reach_verdict(study: Figures) -> Verdict:
         )
         return Verdict(headline, False, (), _remedies(study))
     if replayed and mean < _NOTHING:
-        headline = "Nobody waited in this record: there is no waiting to save."
-        return Verdict(headline, True, (), ())
-    headline = _others(study)
-    if headline:
+        return Verdict("Nobody waited in this record: there is no waiting to save.", True, (), ())
+    if headline := _others(study):
         return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not replayed:
         headline = (

@@ -179,14 +179,8 @@ class Timeline:
         self._begin = waiting["eligible"].to_numpy(float)
         self._end = waiting["start"].to_numpy(float)
         partitions = [_text(name) for name in waiting["partition"]]
-        needs = list(
-            zip(
-                partitions,
-                waiting["class"].tolist(),
-                map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"]),
-                strict=True,
-            )
-        )
+        shapes = map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"])
+        needs = list(zip(partitions, waiting["class"].tolist(), shapes, strict=True))
         self._queues, queue_of = _numbered(partitions)
         kinds, kind_of = _numbered(needs)
         self._kind_of, self._queue_of = kind_of, queue_of

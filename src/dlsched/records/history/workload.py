@@ -77,42 +77,26 @@ def make_workload(
     # Of a job that runs already, what has passed is known.
     passed = np.where(carried, origin - start, 0.0)
     estimate = np.maximum(estimate - passed, _LEAST) + clock.delay
+    numbers = {
+        "submit": submit - origin,
+        "work": work,
+        "start": begin - origin,
+        **({} if knows == "truth" else {"estimate": estimate}),
+        **{name: jobs[name].to_numpy(float) for name in ("limit", *AMOUNTS)},
+    }
+    rounded = [[(name, value) for value in _rounded(column)] for name, column in numbers.items()]
     rows = []
     anywhere = any(not server.partitions for server in cluster.servers)
     listed = None if anywhere else {p for s in cluster.servers for p in s.partitions}
-    columns = zip(
-        jobs["id"],
-        jobs["gpus"],
-        _rounded(submit - origin),
-        _rounded(work),
-        _rounded(begin - origin),
-        _rounded(estimate),
-        _rounded(jobs["limit"].to_numpy(float)),
-        jobs["nodes"],
-        *(_rounded(jobs[name].to_numpy(float)) for name in AMOUNTS),
-        *(jobs[name] for name in (*TEXTS, "features")),
-        strict=True,
-    )
-    for name, gpus, arrival, length, starts, known, limit, nodes, cpus, memory, *texts in columns:
-        row: dict[str, Any] = {
-            "id": name,
-            "submit": arrival,
-            "gpus": int(gpus),
-            "work": length,
-            "start": starts,
-            "nodes": nodes,
-        }
-        if known is not None and knows != "truth":
-            row["estimate"] = known
+    fixed = jobs[["id", "gpus", "nodes", "features", *TEXTS]].itertuples(index=False, name=None)
+    for (name, gpus, nodes, features, *texts), *known in zip(fixed, *rounded, strict=True):
+        row: dict[str, Any] = {"id": name, "gpus": int(gpus), "nodes": nodes}
+        row |= {field: value for field, value in known if value is not None}
         if clock.delay:
             row["restart"] = clock.delay
-        if limit is not None:
-            row["limit"] = limit
-        amounts = zip(AMOUNTS, (cpus, memory), strict=True)
-        row |= {field: amount for field, amount in amounts if amount}
-        fields = zip(("tenant", *TEXTS[1:]), texts, strict=False)
+        fields = zip(("tenant", *TEXTS[1:]), texts, strict=True)
         row |= {field: text for field, text in fields if isinstance(text, str)}
-        _accept(row, texts[-1], cluster, listed)
+        _accept(row, features, cluster, listed)
         rows.append(row)
     return Workload.parse({"name": "history", "jobs": rows}, "the history")
 
