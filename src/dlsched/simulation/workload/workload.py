@@ -124,7 +124,7 @@ class Workload(Document):
         together
             Whether all jobs count as submitted at 0.
         limit
-            Number of jobs to take, from the first; None for all. Of a file no more is read.
+            Number of jobs to take, from the first; None for all.
         **options
             Options of the set of profiles.
 
@@ -215,8 +215,7 @@ def _recorded(job: TraceJob, first: Number, together: bool) -> dict[str, Any]:
     fields["tenant"] = fields.pop("user", None)
     # Each of its servers has what its smallest part needs, or a GPU of it.
     part = Fraction(min((gpus for _, gpus in job.nodes), default=1), job.gpus)
-    for name in fields.keys() & {"cpus", "memory"}:
-        fields[f"server_{name}"] = fields[name] * part
+    fields |= {f"server_{k}": fields[k] * part for k in fields.keys() & {"cpus", "memory"}}
     for moment in ("eligible", "start"):
         # All at once is another workload, whose starts were never recorded; and clocks are wrong.
         if moment in fields and (together or fields[moment] < job.submit):
