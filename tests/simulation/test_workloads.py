@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dlsched import InstanceError, OptionError, UnknownName, simulation
+from dlsched.records.traces.trace import Trace
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators
 from dlsched.simulation.workload.generators import (
@@ -155,6 +156,33 @@ def test_profiles_of_a_trace() -> None:
     assert {job.submit for job in together.jobs} == {0}
     kept, larger = plain.up_to(1)
     assert len(kept.jobs) + larger == 5 and {job.gpus for job in kept.jobs} <= {1}
+
+
+def test_what_a_trace_asks_of_servers(tmp_path: Path) -> None:
+    """CPUs and GB of its smallest part, or of a GPU; rows after the limit are not read."""
+    head = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+    head += "creation_time,deletion_time,scheduled_time"
+    gpus = [1, 0, 3] + 2000 * [1] + ["x"]
+    rows = [f"{i},4500,3072,{n},1000,,LS,Succeeded,{i},9000,{i}" for i, n in enumerate(gpus)]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([head, *rows]))
+    for profiles, least in ((None, [(4.5, 3), (1.5, 1)]), ("synergy", [(0, 0), (0, 0)])):
+        # With a matrix a job runs with less than it asked for, too.
+        jobs = Workload.from_trace(path, profiles, limit=3).jobs
+        assert [(job.server_cpus, job.server_memory) for job in jobs] == least
+        assert {(job.cpus, job.memory) for job in jobs} == {(4.5, 3)}
+    with pytest.raises(InstanceError, match="row 2005"):
+        Workload.from_trace(path)
+    job = {
+        "id": "a",
+        "gpus": 4,
+        "submit": 0,
+        "duration": 1,
+        "cpus": 9,
+        "nodes": [["m", 3], ["n", 1]],
+    }
+    (placed,) = Workload.from_trace(Trace.parse({"name": "t", "jobs": [job]}, "t")).jobs
+    assert (placed.server_cpus, placed.server_memory) == (2.25, 0)
 
 
 REFUSED = reports(Path(__file__).with_name("refused_workloads.txt"))

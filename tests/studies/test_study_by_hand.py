@@ -151,3 +151,53 @@ def test_waits_and_sizes_are_said_as_people_say_them(tmp_path: Path) -> None:
     found = dlsched.study(table(tmp_path, rows), ["fifo"], bounds=False).by("size")
     counts = found[found["policy"] == "recorded"].set_index("size")["jobs"].to_dict()
     assert counts == {"1": 1, "2": 1, "3-4": 2, "5-8": 2, "9-16": 1, "33-64": 1}
+
+
+def asking(folder: Path, *rows: str, nodes: pd.DataFrame) -> History:
+    """Return the history of rows of jobs that name features, CPUs and GB."""
+    path = folder / "asking.csv"
+    head = "id,gpus,submit,start,end,nodes,features,cpus,memory"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return read_history(path, "csv", nodes=nodes, timezone="UTC")
+
+
+@pytest.mark.parametrize("asks", ["ib,2,1", ",30,1", ",2,300"])
+def test_features_cpus_and_memory_of_nodes_restrict(tmp_path: Path, asks: str) -> None:
+    """Only n1 has what a and b need: b waits for a, for an hour, although n2 is idle."""
+    stated: dict[str, Any] = {"features": ["nvme,ib", ""], "cpus": [64, 16], "memory": [512, 128]}
+    two = pd.DataFrame({"name": ["n1", "n2"], "gpus": 4, **stated})
+    rows = [f"a,4,0,0,3600,n1,{asks}", f"b,4,0,3600,7200,n1,{asks}", "c,4,3600,3600,7200,n2,,4,"]
+    record = asking(tmp_path, *rows, nodes=two)
+    study = dlsched.study(record, ["fifo", "srsf"], knows="truth")
+    assert study.supported and study.explained.share == 1
+    waits = study.table.set_index("policy")["mean_wait"]
+    assert (waits[["recorded", "fifo", "srsf"]] == 1200).all()
+    assert study.limits[0].mean_wait == pytest.approx(1200)
+
+
+def test_a_job_is_not_kept_from_where_it_ran(tmp_path: Path) -> None:
+    """It ran without what it asked for: of features and sizes those count that its nodes have."""
+    stated: dict[str, Any] = {"features": ["nvme", "nvme"], "cpus": [16, None], "memory": [64, 64]}
+    two = pd.DataFrame({"name": ["n1", "n2"], "gpus": 4, **stated})
+    rows = ["a,6,0,0,10,n[1-2],ib&nvme&a|b,96,90", "b,1,0,0,10,n1,,20,", "c,4,10,10,20,n2,ib,,"]
+    period = asking(tmp_path, *rows, nodes=two).within()
+    jobs = period.workload("truth").by_id
+    assert period.check() and [s.cpus for s in period.cluster.servers] == [16, None]
+    # Half of its GPUs are on each, so that it needs half of all there.
+    assert (jobs["a"].features, jobs["a"].server_cpus, jobs["a"].server_memory) == (
+        ("nvme",),
+        16,
+        45,
+    )
+    assert (jobs["a"].cpus, jobs["a"].memory) == (96, 90)
+    assert (jobs["b"].server_cpus, jobs["c"].server_cpus, jobs["c"].features) == (16, 0, ())
+
+
+def test_waits_for_cpus_alone_are_no_savings(tmp_path: Path) -> None:
+    """A job without GPUs holds all CPUs of the only node: no policy sees it, and none waits."""
+    path = Path(__file__).parents[1] / "records" / "cases" / "sacct_cpu_full.txt"
+    study = dlsched.study(read_history(path, timezone="UTC"), ["fifo"], bounds=False)
+    assert (study.explained.share, study.explained.without_cpus) == (1, 0)
+    assert not study.supported and not study.explained.supported
+    said = "100 % is because CPUs of nodes were full, which policies do not see: no saving"
+    assert said in study.verdict.headline

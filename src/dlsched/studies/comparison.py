@@ -268,9 +268,9 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
             if knows != "truth" and period.without_limit
             else "."
         ),
-        "A job may start on any nodes of its partitions and types of GPUs that have room, whatever "
-        "nodes, features or reservations it asked for; there are no priorities, quotas or limits "
-        "of users other than those of the policy.",
+        "A job may start on any nodes with room that its partition, type of GPUs, features, CPUs "
+        "and memory allow, whoever holds CPUs there and whatever nodes or reservations it asked "
+        "for; there are no priorities, quotas or limits of users other than the policy's.",
         f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
     ]
     if away := len(period.cluster.away):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlsched.records.history.explanation import ENOUGH
 from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome, later
 
@@ -69,10 +70,8 @@ def reach_verdict(study: Figures) -> Verdict:
         )
         return Verdict(headline, False, (), _remedies(study))
     if replayed and mean < _NOTHING:
-        headline = "Nobody waited in this record: there is no waiting to save."
-        return Verdict(headline, True, (), ())
-    headline = _others(study)
-    if headline:
+        return Verdict("Nobody waited in this record: there is no waiting to save.", True, (), ())
+    if headline := _others(study):
         return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
     if not replayed:
         headline = (
@@ -82,12 +81,13 @@ def reach_verdict(study: Figures) -> Verdict:
         return Verdict(headline, False, (_policies(study),), ())
     if not study.explained.supported:
         # Rounded down: 79.9 % are not 80 %.
-        percent = int(100 * share)
+        percent, why, sentence = int(100 * share), "explained by this record", _unexplained(study)
+        if share >= ENOUGH:
+            percent = int(100 * (share - study.explained.without_cpus))
+            why, sentence = "because CPUs of nodes were full, which policies do not see", _NOT_REAL
         said = span(mean) if mean < 120 else f"{mean:,.0f} s ({span(mean)})"
-        headline = (
-            f"Of {said} mean waiting {percent} % is explained by this record: no saving is claimed."
-        )
-        return Verdict(headline, False, (_unexplained(study),), _remedies(study))
+        headline = f"Of {said} mean waiting {percent} % is {why}: no saving is claimed."
+        return Verdict(headline, False, (sentence,), _remedies(study))
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
     sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
     sentences += _baseline(study)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
-"""The columns of `Capacity.nodes`; those of a file may have ``cpus`` and ``cluster``, too."""
+"""The columns of `Capacity.nodes`."""
+MORE: Final = ("cpus", "memory", "features", "cluster")
+"""Columns that those of a file may have, too: CPUs, GB of memory, a tuple of names, a name."""
 _SINFO = 'sinfo -N -h -o "%N|%G|%P"'
 SINFO: Final = ("name", "gres", "partitions")
 """The columns of what that prints."""
@@ -56,28 +58,16 @@ class Capacity:
         """Amount of the resource on all nodes."""
         return int(self.nodes["gpus"].sum())
 
-    def serves(self, partition: str | None, kind: str | None) -> np.ndarray:
-        """Return where a job of a partition (``a,b``) and a type (``a100|h100``) may run."""
-        wanted = set((partition or "").split(","))
-        kinds = set(re.split(r"[|+]", kind or ""))
-        return np.array(
-            [
-                (partition is None or not names or bool(wanted & {*names}))
-                and (
-                    kind is None
-                    or not isinstance(own, str)
-                    or bool(kinds & {*re.split(r"[|+]", own)})
-                )
-                for names, own in zip(self.nodes["partitions"], self.nodes["gpu_type"], strict=True)
-            ],
-            np.bool_,
-        )
+    def serves(self, partition: str) -> np.ndarray:
+        """Return which nodes are in a partition, or in one of ``a,b``."""
+        wanted = set(partition.split(","))
+        return np.array([not n or bool(wanted & {*n}) for n in self.nodes["partitions"]], np.bool_)
 
     def of_partition(self, partition: str | None) -> Capacity:
         """Return the nodes of a partition; all of them for None."""
         if partition is None:
             return self
-        chosen = self.serves(partition, None)
+        chosen = self.serves(partition)
         return Capacity(self.nodes[chosen].reset_index(drop=True), self.source, self.measured)
 
 
@@ -116,7 +106,7 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             raise InstanceError(
                 where, "row 1", f"there is no column {name}", f"it has: {some}; write {COLUMNS}"
             )
-    more = [name for name in ("cpus", "cluster") if name in known]
+    more = [name for name in MORE if name in known]
     nodes: dict[tuple[str, str], dict[str, Any]] = {}
     for number, row in enumerate(frame.to_dict("records"), 2):
         cells = {name: row[column] for name, column in known.items()}
@@ -141,8 +131,11 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     if not rows:
         raise InstanceError(where, "gpus", "no node has any", "name the nodes with GPUs")
     table = pd.DataFrame(rows, columns=[*COLUMNS, *more]).astype({"gpu_type": object})
-    if "cpus" in more:
-        table["cpus"] = pd.to_numeric(table["cpus"], errors="coerce")
+    for name in ("cpus", "memory"):
+        if name in more:
+            table[name] = pd.to_numeric(table[name], errors="coerce")
+    if "features" in more:
+        table["features"] = [tuple(re.findall(r"[^,&\s]+", text)) for text in table["features"]]
     return table
 
 

@@ -4,8 +4,7 @@ At every moment of its wait a job is in one of these states, by the recorded occ
 
 - *not yet eligible*: from its submission to `eligible`;
 - *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each, of
-  those of its partition and of the types of GPUs that it accepts, with as many CPUs free as it
-  needs there;
+  those where it may run (`dlsched.simulation.eligible`), with as many CPUs free as it needs there;
 - *behind*: it fits, but a job of the same partition that became eligible before it waits, too, and
   does not fit: a queue in order would hold it back. That counts only while the first of that queue
   does not fit either, or began to less than `CYCLE` seconds ago: if it fits and does not start,
@@ -62,12 +61,15 @@ class Explanation:
         waited.
     gpu_share
         The same of the waiting GPU-hours.
+    without_cpus
+        What `share` would be if CPUs did not count: what jobs hold of them no policy sees.
     """
 
     table: pd.DataFrame
     jobs: pd.DataFrame
     share: float
     gpu_share: float
+    without_cpus: float = 1.0
 
     def __repr__(self) -> str:
         """Return the explained share, and how many jobs waited."""
@@ -80,22 +82,27 @@ class Explanation:
 
     @property
     def supported(self) -> bool:
-        """Whether enough is explained for savings to be claimed."""
-        return self.share >= ENOUGH
+        """Whether enough is explained for savings to be claimed, by what policies see."""
+        return min(self.share, self.without_cpus) >= ENOUGH
 
 
 def explain(
-    waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
+    waiting: pd.DataFrame,
+    holding: pd.DataFrame,
+    capacity: Capacity,
+    others: pd.DataFrame,
+    usable: NDArray[np.bool_],
 ) -> Explanation:
     """Return the waiting of some jobs with a start, divided by its causes.
 
     `holding` are the jobs that hold something, `others` those that hold CPUs alone; with an end.
+    `usable` says where jobs may run, shape (classes, nodes); ``waiting["class"]`` is a job's class.
     """
     import pandas as pd
 
     order = np.lexsort((waiting["submit"].to_numpy(), waiting["eligible"].to_numpy()))
     waiting = waiting.iloc[order].reset_index(drop=True)
-    timeline = Timeline(waiting, holding, capacity, others)
+    timeline = Timeline(waiting, holding, capacity, others, usable)
     no_room = np.zeros(len(waiting))
     behind = np.zeros(len(waiting))
     for j, (kind, queue, first, last) in enumerate(timeline.spans()):
@@ -160,29 +167,26 @@ class Timeline:
     """
 
     def __init__(
-        self, waiting: pd.DataFrame, holding: pd.DataFrame, capacity: Capacity, others: pd.DataFrame
+        self,
+        waiting: pd.DataFrame,
+        holding: pd.DataFrame,
+        capacity: Capacity,
+        others: pd.DataFrame,
+        usable: NDArray[np.bool_],
     ) -> None:
         self._index = {name: i for i, name in enumerate(capacity.nodes["name"])}
         self._free = capacity.nodes["gpus"].to_numpy(float).copy()
         self._begin = waiting["eligible"].to_numpy(float)
         self._end = waiting["start"].to_numpy(float)
         partitions = [_text(name) for name in waiting["partition"]]
-        needs = list(
-            zip(
-                partitions,
-                map(_text, waiting["gpu_type"]),
-                map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"]),
-                strict=True,
-            )
-        )
+        shapes = map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"])
+        needs = list(zip(partitions, waiting["class"].tolist(), shapes, strict=True))
         self._queues, queue_of = _numbered(partitions)
         kinds, kind_of = _numbered(needs)
         self._kind_of, self._queue_of = kind_of, queue_of
         self._shapes = [np.array(shape) for _, _, shape in kinds]
         self._queue_of_kind = [self._queues.index(name) for name, _, _ in kinds]
-        self._nodes = [
-            np.flatnonzero(capacity.serves(partition, kind)) for partition, kind, _ in kinds
-        ]
+        self._nodes = [np.flatnonzero(usable[c]) for _, c, _ in kinds]
         held = [*_held(holding, self._index), *_held_cpus(others, self._index)]
         self._free_cpus = self._cpus(capacity, held)
         times = [(start, end) for start, end, *_ in held]

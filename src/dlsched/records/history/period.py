@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import COLUMNS, Capacity
+from dlsched.records.history.capacity import COLUMNS, MORE, Capacity
 from dlsched.records.history.carrying import Carrying
-from dlsched.records.history.explanation import Explanation, explain
+from dlsched.records.history.explanation import ENOUGH, Explanation, explain
 from dlsched.records.history.replay import check_replay
 from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.records.readers.rows import POOL
@@ -21,6 +21,7 @@ from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
 from dlsched.simulation.policies import make_policy
+from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:
@@ -108,16 +109,18 @@ class Period:
         for held, text in zip(jobs["nodes"], jobs["partition"], strict=True):
             for node, _ in held if isinstance(text, str) else ():
                 ran.setdefault(node, {}).update(dict.fromkeys(text.split(",")))
-        rows = [
+        rows = []
+        more = [name for name in MORE[:3] if name in self.capacity.nodes]
+        columns = self.capacity.nodes[[*COLUMNS, *more]]
+        for name, gpus, kind, names, *stated in columns.itertuples(index=False, name=None):
+            row: dict[str, Any] = {"id": name, "gpus": int(gpus)}
             # Of a node with GPUs of several types it is not known how many it has of each.
-            {"id": name, "gpus": int(gpus), "gpu_type": None if "+" in (kind or "") else kind}
-            | (
-                {"partitions": list(dict.fromkeys((*names, *ran.get(name, ()))))}
-                if whole and names
-                else {}
-            )
-            for name, gpus, kind, names in self.capacity.nodes[[*COLUMNS]].itertuples(index=False)
-        ]
+            row["gpu_type"] = None if "+" in (kind or "") else kind
+            if whole and names:
+                row["partitions"] = list(dict.fromkeys((*names, *ran.get(name, ()))))
+            known = zip(more, stated, strict=True)
+            row |= {key: value for key, value in known if isinstance(value, tuple) or value >= 0}
+            rows.append(row)
         return Cluster.parse({"servers": rows, "away": self._outages()}, "the nodes")
 
     def _outages(self) -> list[dict[str, Any]]:
@@ -150,7 +153,7 @@ class Period:
         nodes = self.capacity.nodes["name"]
         texts = self.jobs["partition"].dropna()
         named = {name for text in texts for name in str(text).split(",")}
-        served = {name: nodes[self.capacity.serves(name, None)] for name in named}
+        served = {name: nodes[self.capacity.serves(name)] for name in named}
         return {name: frozenset(nodes) - {POOL} for name, nodes in served.items()}
 
     @cached_property
@@ -281,12 +284,16 @@ class Period:
         held = self.everyone[self.everyone["start"].notna()].copy()
         held["end"] = held["end"].fillna(self.horizon)
         others = self.cpu_jobs.assign(end=self.cpu_jobs["end"].fillna(self.horizon))
+        workload = self.workload("truth")
+        where = eligibility(workload, self.cluster)
+        of = dict(zip((job.id for job in workload.jobs), where.of_job.tolist(), strict=True))
         waiting = self.jobs[self.jobs["role"] == "counted"]
-        # Those of the simulations: a node is in the partitions of the jobs that ran on it, too.
-        servers = [self.cluster.by_id[name] for name in self.capacity.nodes["name"]]
-        same = {name: [getattr(s, name) for s in servers] for name in ("partitions", "gpu_type")}
-        capacity = replace(self.capacity, nodes=self.capacity.nodes.assign(**same))
-        return explain(waiting, held, capacity, others)
+        waiting = waiting.assign(**{"class": [of[name] for name in waiting["id"]]})
+        found = bare = explain(waiting, held, self.capacity, others, where.servers)
+        if found.share >= ENOUGH and (waiting["cpus"] > 0).any():
+            some, held = waiting.assign(cpus=np.nan), held.assign(cpus=np.nan)
+            bare = explain(some, held, self.capacity, others[:0], where.servers)
+        return replace(found, without_cpus=bare.share)
 
 
 def make_period(

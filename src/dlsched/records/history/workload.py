@@ -19,6 +19,8 @@ LEAD: Final = 1.0
 """Seconds of the clock before the window, if jobs ran at its start: these are started first."""
 Floats = NDArray[np.float64]
 _LEAST: Final = 1e-6
+AMOUNTS: Final = ("cpus", "memory")
+TEXTS: Final = ("user", "account", "partition", "gpu_type", "state")
 
 
 class Clock(NamedTuple):
@@ -54,8 +56,8 @@ def make_workload(
     everyone
         All jobs of the history, of which users' means are taken.
     cluster
-        The nodes. A job accepts the type of those on which it ran, whatever it asked for. A
-        partition that no node is known to be in restricts nothing.
+        The nodes. A job accepts those on which it ran, whatever type, features, CPUs and memory it
+        asked for. A partition that no node is known to be in restricts nothing.
 
     Raises
     ------
@@ -75,51 +77,49 @@ def make_workload(
     # Of a job that runs already, what has passed is known.
     passed = np.where(carried, origin - start, 0.0)
     estimate = np.maximum(estimate - passed, _LEAST) + clock.delay
+    numbers = {
+        "submit": submit - origin,
+        "work": work,
+        "start": begin - origin,
+        **({} if knows == "truth" else {"estimate": estimate}),
+        **{name: jobs[name].to_numpy(float) for name in ("limit", *AMOUNTS)},
+    }
+    rounded = [[(name, value) for value in _rounded(column)] for name, column in numbers.items()]
     rows = []
     anywhere = any(not server.partitions for server in cluster.servers)
     listed = None if anywhere else {p for s in cluster.servers for p in s.partitions}
-    columns = zip(
-        jobs["id"],
-        jobs["gpus"],
-        _rounded(submit - origin),
-        _rounded(work),
-        _rounded(begin - origin),
-        _rounded(estimate),
-        _rounded(jobs["limit"].to_numpy(float)),
-        jobs["nodes"],
-        *(jobs[name] for name in ("user", "account", "partition", "gpu_type", "state")),
-        strict=True,
-    )
-    for name, gpus, arrival, length, starts, known, limit, nodes, *texts in columns:
-        row: dict[str, Any] = {
-            "id": name,
-            "submit": arrival,
-            "gpus": int(gpus),
-            "work": length,
-            "start": starts,
-            "nodes": nodes,
-        }
-        if known is not None and knows != "truth":
-            row["estimate"] = known
+    fixed = jobs[["id", "gpus", "nodes", "features", *TEXTS]].itertuples(index=False, name=None)
+    for (name, gpus, nodes, features, *texts), *known in zip(fixed, *rounded, strict=True):
+        row: dict[str, Any] = {"id": name, "gpus": int(gpus), "nodes": nodes}
+        row |= {field: value for field, value in known if value is not None}
         if clock.delay:
             row["restart"] = clock.delay
-        if limit is not None:
-            row["limit"] = limit
-        fields = zip(("tenant", "account", "partition", "gpu_type", "state"), texts, strict=True)
+        fields = zip(("tenant", *TEXTS[1:]), texts, strict=True)
         row |= {field: text for field, text in fields if isinstance(text, str)}
-        _accept(row, cluster, listed)
+        _accept(row, features, cluster, listed)
         rows.append(row)
     return Workload.parse({"name": "history", "jobs": rows}, "the history")
 
 
-def _accept(row: dict[str, Any], cluster: Cluster, listed: set[str] | None) -> None:
+def _accept(
+    row: dict[str, Any], features: str | None, cluster: Cluster, listed: set[str] | None
+) -> None:
     """Set what a job accepts, so that it may run where it ran."""
+    servers = [cluster.by_id[node] for node, _ in row["nodes"] if node in cluster.by_id]
+    if isinstance(features, str) and servers:
+        common = set.intersection(*(set(server.features) for server in servers))
+        row["features"] = [name for name in features.split("&") if name in common]
+    # Of each of its nodes it needs what the smallest part of it needs there.
+    part = min((gpus for _, gpus in row["nodes"]), default=1) / row["gpus"]
+    for name in AMOUNTS:
+        stated = [amount for s in servers if (amount := getattr(s, name)) is not None]
+        if name in row and stated:
+            row[f"server_{name}"] = min(int(row[name] * part), *stated)
     if listed is not None and listed.isdisjoint(row.get("partition", "").split(",")):
         row.pop("partition", None)
     if "gpu_type" in row:
         types = re.split(r"[|+]", row["gpu_type"])
-        there = (cluster.by_id[node].gpu_type for node, _ in row["nodes"] if node in cluster.by_id)
-        more = {kind for kind in there if kind is not None and kind not in types}
+        more = {s.gpu_type for s in servers if s.gpu_type is not None and s.gpu_type not in types}
         if more or len(types) > 1:
             row["gpu_types"] = [*types, *sorted(more)]
 

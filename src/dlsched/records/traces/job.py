@@ -8,15 +8,8 @@ from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveCount
 
 RECORD: Final = (
-    "eligible",
-    "start",
-    "user",
-    "account",
-    "partition",
-    "gpu_type",
-    "limit",
-    "nodes",
-    "state",
+    *("eligible", "start", "user", "account", "partition", "gpu_type", "limit", "nodes", "state"),
+    *("cpus", "memory"),
 )
 """The fields of a job that say what a scheduler did with it."""
 

@@ -21,9 +21,6 @@ from dlsched.simulation.workload.cluster import Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
 
-MOMENTS = ("eligible", "start")
-"""Fields of a job's record that are times of its clock."""
-
 
 class Matrix(Document):
     """Throughput by CPUs and memory per GPU (Synergy, section 3.1), in any unit.
@@ -145,7 +142,7 @@ class Workload(Document):
         if source is None and profiles is not None and profiles in READERS:
             source = READERS[profiles](str(trace), **options)
         if source is None:
-            source = read_trace(str(trace))
+            source = read_trace(str(trace), limit=limit)
         rows = [
             {
                 "id": job.id,
@@ -165,7 +162,7 @@ class Workload(Document):
         extra: Mapping[str, Any] = {}
         if profiles is not None:
             rows, extra = PROFILES[profiles](rows, **options)
-        name = source.name + ("_pr" if together else "")
+        name = source.name + "_pr" * together
         return cls.parse({"name": name, "jobs": rows, **extra}, source.name)
 
     def up_to(self, gpus: int) -> tuple[Self, int]:
@@ -215,9 +212,11 @@ class Workload(Document):
 def _recorded(job: TraceJob, first: Number, together: bool) -> dict[str, Any]:
     """Return the fields of a job that say what a scheduler did with it."""
     fields = job.record
-    if "user" in fields:
-        fields["tenant"] = fields.pop("user")
-    for moment in MOMENTS:
+    fields["tenant"] = fields.pop("user", None)
+    # Each of its servers has what its smallest part needs, or a GPU of it.
+    part = Fraction(min((gpus for _, gpus in job.nodes), default=1), job.gpus)
+    fields |= {f"server_{k}": fields[k] * part for k in fields.keys() & {"cpus", "memory"}}
+    for moment in ("eligible", "start"):
         # All at once is another workload, whose starts were never recorded; and clocks are wrong.
         if moment in fields and (together or fields[moment] < job.submit):
             del fields[moment]

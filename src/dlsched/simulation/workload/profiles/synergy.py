@@ -60,7 +60,8 @@ def synergy(
     for row in rows:
         model = models[row["model"]] if recorded else turns.next()
         count = row["iterations"] if recorded else iterations(row["work"], model)
-        profiled.append(row | job_fields(model, count))
+        # A matrix says how a job runs with less than it asked for.
+        profiled.append(row | job_fields(model, count) | {"server_cpus": 0, "server_memory": 0})
     share = (cpus_per_gpu, memory_per_gpu)
     used = sorted({row["profile"] for row in profiled})
     return profiled, {"matrices": {name: {**models[name].profile, "share": share} for name in used}}
