@@ -42,9 +42,9 @@ FOLDERS = [
     Budget("reclaiming", ("problems/reclaiming",), 2350, 2571),
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500),
-    Budget("interleaving", ("problems/interleaving",), 6300, 6422),
+    Budget("interleaving", ("problems/interleaving",), 6300, 6427),
     Budget("utility", ("problems/utility",), 6200, 6555),
-    Budget("placement", ("problems/placement",), 6600, 7024),
+    Budget("placement", ("problems/placement",), 6600, 7211),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6407),
     Budget("dispatch", ("problems/dispatch",), 5600, 5672),
     Budget("shares", ("problems/shares",), 1400, 1674),
@@ -67,14 +67,14 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102410),
-    Budget("files of src", (), 640, 723),
-    Budget("lines of tests", (), 30000, 32490),
+    Budget("lines of src", (), 90600, 102598),
+    Budget("files of src", (), 640, 724),
+    Budget("lines of tests", (), 30000, 32590),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12686),
+    Budget("lines of benchmarks", (), 5000, 12688),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
     Budget("lines of scripts in docs", (), 700, 1645),
-    Budget("words of prose", (), 35000, 55752),
+    Budget("words of prose", (), 35000, 55860),
     Budget("words of CHANGELOG.md", (), 800),
     Budget("words of docs/add-a-problem.md", (), 1200),
 ]
