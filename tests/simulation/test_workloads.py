@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dlsched import InstanceError, OptionError, UnknownName, simulation
-from dlsched.records.traces.trace import Trace
+from dlsched.records import Trace
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators
 from dlsched.simulation.workload.generators import (
