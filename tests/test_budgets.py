@@ -39,7 +39,7 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2571),
+    Budget("reclaiming", ("problems/reclaiming",), 2350, 2577),
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500),
     Budget("interleaving", ("problems/interleaving",), 6300, 6427),
@@ -67,7 +67,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102598),
+    Budget("lines of src", (), 90600, 102604),
     Budget("files of src", (), 640, 724),
     Budget("lines of tests", (), 30000, 32590),
     Budget("lines of tests/internal", (), 6000),

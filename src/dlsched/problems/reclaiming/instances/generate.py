@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -117,6 +118,11 @@ def generate(
             ]
             for _ in range(jobs)
         ]
+        most = max(
+            Counter(worker["server"] for job in placed for worker in job).values(), default=0
+        )
+        if most > gpus:
+            raise OptionError(f"gpus={gpus} must be at least {most}, the most that a server drew")
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "reclaiming",
