@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[Any, Any], Report]
 _REPORTS = 4
-"""So many reports are remembered: of the heuristics' best solution and of the method's."""
+"""Number of reports that are remembered: of the best heuristic solution and of the method's."""
 
 _DECISIONS = {
     Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED, Termination.CLAIMED),

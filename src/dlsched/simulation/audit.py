@@ -1,9 +1,10 @@
 """The auditor: recomputes a simulation from its log, and shares no code with what wrote the log.
 
-It reads the tables as arrays, one entry a row. The types of single values are checked by the
-database (`dlsched.simulation.log.COLUMNS`); all else is checked here, a column at a time, so that
-Python goes through what is wrong alone, through groups that share GPUs, and through what differs:
-texts of shares, speeds, causes.
+It is one file, so that it can be read, and trusted, without the rest of the package. It reads the
+tables as arrays, one entry a row. The types of single values are checked by the database
+(`dlsched.simulation.log.COLUMNS`); all else here, a column at a time. Python goes through what is
+wrong alone, through groups that share GPUs, and through texts of shares, speeds, causes that
+differ.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ _SPEED = Column(
     "{0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^0-9/]*' AND {0} NOT GLOB '*/*/*' "
     "AND {0} NOT GLOB '*/' AND {0} NOT GLOB '*/0*' AND length({0}) < 4000",
 )
-"""A whole number, or two with a stroke between, the second not 0; Python reads so many digits."""
+"""A whole number, or two with a slash between, the second not 0, as long as Python reads."""
 _JSON = "CASE WHEN json_valid({0}) THEN json_type({0}) = '?' ELSE 0 END"
 _ENDING = Column("TEXT", f"{{0}} IN ({', '.join(repr(str(ending)) for ending in Ending)})")
 COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {

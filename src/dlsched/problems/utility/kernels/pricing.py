@@ -154,7 +154,7 @@ def _by_stages(
 def _stages_needed(
     after: cython.const[cython.int][:, ::1], needed: cython.longlong[::1]
 ) -> cython.void:
-    """Write which stage must be done where so many slots are left, all of them at the fastest."""
+    """Write for each number of slots left which stage must be done, if all are at the fastest."""
     stage: cython.longlong = after.shape[0] - 1
     for left in range(needed.shape[0]):
         needed[left] = stage
