@@ -1,6 +1,9 @@
 """Workloads and clusters that the papers state: shares, percentiles, seeds, traces, errors."""
 
 import json
+import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +94,29 @@ def test_muris_workload_goes_through_its_policy() -> None:
     spread = muri_workload(40, preset="paper-low", seed=1)
     assert [job.work for job in spread.jobs] == [job.work for job in workload.jobs]
     assert simulate(spread, Cluster.uniform(8), "muri_s").summary["completed"] == 40
-    for options in ({"jobs": 1}, {"load": 0}, {"seed": -1}):
+    for options in ({"jobs": 1}, {"load": 0}, {"load": math.nan}, {"load": math.inf}, {"seed": -1}):
         with pytest.raises(OptionError):
             muri_workload(**{"jobs": 40, **options})
     with pytest.raises(UnknownName, match="paper-high"):
         muri_workload(preset="papers")
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        *((synergy_workload, name) for name in ("load", "scale")),
+        *((lyra_workload, name) for name in ("days", "load", "loan_speed")),
+        *((partial(mast_workload, mast_cluster(2, 1, 4)), n) for n in ("hours", "load", "scale")),
+        (hadar_workload, "scale"),
+    ],
+)
+def test_what_scales_a_workload_is_a_number_above_0(
+    draw: Callable[..., Workload], name: str, value: float
+) -> None:
+    """No other number is drawn with, or ends in another error."""
+    with pytest.raises(OptionError):
+        draw(**{name: value})
 
 
 def test_hadars_workload_is_that_of_its_section_iv() -> None:

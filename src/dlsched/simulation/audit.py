@@ -3,8 +3,7 @@
 It is one file, so that it can be read, and trusted, without the rest of the package. It reads the
 tables as arrays, one entry a row. The types of single values are checked by the database
 (`dlsched.simulation.log.COLUMNS`); all else here, a column at a time. Python goes through what is
-wrong alone, through groups that share GPUs, and through texts of shares, speeds, causes that
-differ.
+wrong, through groups that share GPUs, and through different texts of shares, speeds and causes.
 """
 
 from __future__ import annotations

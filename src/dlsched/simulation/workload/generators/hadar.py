@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -107,7 +108,7 @@ def hadar_workload(
     if preset not in PRESETS:
         raise UnknownName("preset", preset, list(PRESETS))
     scale = PRESETS[preset] if scale is None else scale
-    if jobs < 1 or scale <= 0 or seed < 0 or not sizes or min(sizes) < 1:
+    if jobs < 1 or not 0 < scale < math.inf or seed < 0 or not sizes or min(sizes) < 1:
         raise OptionError("jobs, scale and the sizes must be above 0, and the seed from 0")
     rng = np.random.default_rng(seed)
     known = None if measured is None else _measured(measured, sizes)

@@ -212,9 +212,10 @@ def lyra_workload(
     if preset not in PRESETS:
         raise UnknownName("preset", preset, list(PRESETS))
     load = PRESETS[preset] if load is None else load
-    if loan_speed is not None and loan_speed <= 0:
+    if loan_speed is not None and not 0 < loan_speed < math.inf:
         raise OptionError("loan_speed is the speed of a GPU, above 0")
-    if min(training, days, load, most_days) <= 0 or min(wrong, checkpoints) < 0:
+    positive = all(0 < value < math.inf for value in (training, days, load, most_days))
+    if not positive or not min(wrong, checkpoints) >= 0:
         raise OptionError("training, days, load and most_days must be above 0, shares from 0")
     if max(wrong, checkpoints) > 1:
         raise OptionError("wrong and checkpoints are shares, at most 1")

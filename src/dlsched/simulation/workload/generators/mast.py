@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Final
 
@@ -153,7 +154,8 @@ def mast_workload(
     if preset not in PRESETS:
         raise UnknownName("preset", preset, list(PRESETS))
     load = PRESETS[preset] if load is None else load
-    if hours <= 0 or load <= 0 or scale <= 0 or quota < 0 or tenants < len(PRIORITIES):
+    positive = all(0 < value < math.inf for value in (hours, load, scale))
+    if not positive or not quota >= 0 or tenants < len(PRIORITIES):
         raise OptionError(
             f"hours, load and scale are above 0, quota is from 0, tenants from {len(PRIORITIES)}"
         )

@@ -86,7 +86,7 @@ def muri_workload(
     if preset not in PRESETS:
         raise UnknownName("preset", preset, list(PRESETS))
     load = PRESETS[preset] if load is None else load
-    if jobs < 2 or load <= 0 or seed < 0:
+    if jobs < 2 or not 0 < load < math.inf or seed < 0:
         raise OptionError("jobs must be at least 2, load above 0, and the seed from 0")
     rng = np.random.default_rng(seed)
     sizes = _sizes(rng, jobs)

@@ -80,7 +80,8 @@ def synergy_workload(
         if preset not in PRESETS:
             raise UnknownName("preset", preset, list(PRESETS))
         load = PRESETS[preset][multi]
-    if jobs < 1 or seed < 0 or scale <= 0 or (load is not None and load <= 0):
+    finite = all(0 < value < math.inf for value in (scale, 1 if load is None else load))
+    if jobs < 1 or seed < 0 or not finite:
         raise OptionError("jobs, load and scale must be above 0, and the seed from 0")
     models = load_models(measured, cpus_per_gpu, memory_per_gpu)
     turns = Assignment(models.values(), split)
