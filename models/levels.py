@@ -1,0 +1,74 @@
+"""What the models here share: reading an instance, and solving a model level by level.
+
+`python models/PROBLEM.py INSTANCE [SOLVER]` prints the optimum of each level. SOLVER is any name
+that Pyomo knows; HiGHS is the default.
+"""
+
+import gzip
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyomo.environ as pyo
+
+HIGHS = "appsi_highs"
+SLACK = 1e-9
+"""Levels are held at their optimum within this share of it, as solvers have tolerances."""
+
+
+def read(path):
+    """Return the instance of a file, plain or compressed by gzip."""
+    data = Path(path).read_bytes()
+    text = gzip.decompress(data) if str(path).endswith(".gz") else data
+    return json.loads(text, object_pairs_hook=given)
+
+
+def given(fields):
+    """Return the fields that have a value: one that is null is as if it were left out."""
+    return {name: value for name, value in fields if value is not None}
+
+
+def exact(number):
+    """Return a number as the file writes it."""
+    return Fraction(str(number))
+
+
+def optimum(model, solver=HIGHS):
+    """Minimise or maximise the active objective; raise a RuntimeError if there is no optimum."""
+    exact = {"mip_rel_gap": 0, "mip_abs_gap": 0} if solver == HIGHS else {}
+    found = pyo.SolverFactory(solver).solve(model, options=exact)
+    pyo.assert_optimal_termination(found)
+
+
+def solve(model, solver=HIGHS):
+    """Return each level's optimum, with the earlier levels held at theirs."""
+    levels = list(model.component_objects(pyo.Objective))
+    for level in levels:
+        level.deactivate()
+    model.hold = pyo.ConstraintList()
+    values = {}
+    for level in levels:
+        if pyo.is_fixed(level.expr):
+            values[level.name] = pyo.value(level.expr)  # nothing to decide
+            continue
+        level.activate()
+        optimum(model, solver)
+        level.deactivate()
+        best = values[level.name] = pyo.value(level.expr)
+        slack = SLACK * max(1, abs(best))
+        held = level.expr <= best + slack if level.is_minimizing() else level.expr >= best - slack
+        model.hold.add(held)
+    return values
+
+
+def main(solve_instance):
+    """Solve the instance that the command line names, and print its levels."""
+    if len(sys.argv) not in (2, 3):
+        sys.exit(f"usage: python {sys.argv[0]} INSTANCE [SOLVER]")
+    try:
+        values = solve_instance(read(sys.argv[1]), *sys.argv[2:])
+    except (OSError, RuntimeError, ValueError) as problem:
+        sys.exit(f"{sys.argv[1]}: {problem}")
+    for name, value in values.items():
+        print(f"{name}={value + 0.0:.12g}")
