@@ -7,7 +7,7 @@ from dataclasses import replace
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.heuristics.densest import densest
-from dlsched.problems.reclaiming.programs.fixed_jobs import Reduced
+from dlsched.problems.reclaiming.programs.reduced import Reduced
 from dlsched.problems.reclaiming.programs.spectral import is_scattered, preempted_weight
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -83,5 +83,5 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     bounds = []
     if run.time_limit is not None:  # without a limit the search itself proves what can be
         bounds = _by_eigenvalues(instance, run.nested(run.time_limit / PARTS))
-    reduced = Reduced.by(instance, known) if isinstance(known, Solution) else model
+    reduced = Reduced.by(instance, known) if isinstance(known, Solution) else Reduced()
     return _with_bounds(solve_levels(instance, run, reduced, levels), bounds)
