@@ -15,7 +15,6 @@ from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import CheckedLevel, CheckedProof, InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
-from dlsched.sweeps import Shards
 
 
 def put(*path: Any, to: Any) -> Callable[[Any], None]:
@@ -70,8 +69,8 @@ def test_what_is_not_optimal_has_no_proof() -> None:
         dlsched.prove(NAME, worse)
     with pytest.raises(ProofFailed, match="time limit"):
         dlsched.prove(NAME, time_limit=0)
-    with pytest.raises(dlsched.OptionError, match="makes no independent calls"):
-        dlsched.prove(ONE, on=Shards(0, 1))  # type: ignore[arg-type]
+    with pytest.raises(dlsched.OptionError, match="is no executor"):
+        dlsched.prove(ONE, on=2)
 
 
 def test_the_limit_holds_while_a_form_is_chosen() -> None:

@@ -12,7 +12,6 @@ from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import spread_of
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError
-from dlsched.proofs.subtrees import Place
 from dlsched.results.objective import Bound
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
@@ -32,7 +31,7 @@ def what_if(
     fixes: Sequence[Mapping[str, float]],
     *,
     variant: VariantLike = None,
-    on: Place | None = None,
+    on: Any = None,
     **solve_options: Any,
 ) -> pandas.DataFrame:
     """Return what it costs to insist on decisions.
@@ -46,7 +45,7 @@ def what_if(
     variant
         A change of the problem on which the decisions are made.
     on
-        Where parts of `fixes` are solved independently, as ``Local(jobs=2)`` of `dlsched.sweeps`;
+        Where parts of `fixes` are solved independently, as ``dlsched.execution.Local(jobs=2)``;
         by default here, one after the other. The optima are the same; which one of several
         solutions is found, and how tight a bound of an unproved row is, may differ.
     **solve_options

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceError, OptionError
+from dlsched.execution.executors import run_all, validate_executor
 from dlsched.proofs import bounds
 from dlsched.proofs.bounds import BoundProof, CheckedBound
 from dlsched.proofs.check import CheckedProof
@@ -19,7 +21,7 @@ from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import read_proof
 from dlsched.proofs.prove import ProofFailed, prove_infeasible, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
-from dlsched.proofs.subtrees import Place, Spread
+from dlsched.proofs.subtrees import Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
 from dlsched.results.proof import Proof
@@ -45,7 +47,7 @@ def prove(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
-    on: Place | None = None,
+    on: Any = None,
 ) -> Proof:
     """Prove that a solution is optimal, or that there is none; no solver checks the proof.
 
@@ -63,8 +65,9 @@ def prove(
         A change of the problem, for which the solution is proved optimal. The proof says which.
     on
         Where the subtrees of a tree of more than 200 nodes are searched, each as a task of its own:
-        ``dlsched.sweeps.Local(jobs)`` or ``dlsched.sweeps.Dask(cluster)``. The tree is the same
-        whichever it is, but not that of ``on=None``, which is searched as one.
+        ``dlsched.execution.Local(jobs)``, another executor of `concurrent.futures`, or a cluster of
+        Dask. The tree is the same whichever it is, but not that of ``on=None``, which is searched
+        as one.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def prove_bound(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
-    on: Place | None = None,
+    on: Any = None,
 ) -> BoundProof:
     """Prove that no solution is better than a value at the first level.
 
@@ -134,19 +137,30 @@ def prove_bound(
     return search_bound(inst, target, known, run, owner, spread_of(on))
 
 
-def spread_of(on: Place | None) -> Spread | None:
+def spread_of(on: Any) -> Spread | None:
     """Return what makes independent calls there.
 
     Raises
     ------
     OptionError
-        If it makes none.
+        If it is no executor.
     """
     if on is None:
         return None
-    if not hasattr(on, "independent"):
-        raise OptionError(f"on={on} makes no independent calls; give Local(jobs) or Dask(cluster)")
-    return on.independent
+    if hasattr(on, "independent"):
+        calls: Spread = on.independent
+        return calls
+    validate_executor(on)
+
+    def spread(
+        function: Callable[[Any, Any], Any],
+        shared: Any,
+        items: Sequence[Any],
+        stop: Callable[[], object],
+    ) -> list[Any] | None:
+        return run_all(partial(function, shared), items, on=on, stop=stop)
+
+    return spread
 
 
 def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib
 import importlib.machinery
+import os
 import pkgutil
 import site
 import sys
@@ -25,6 +26,38 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 MODULE = "module "
 """What stands before a module's name, so that it is not taken for a package's."""
 _CALLS = ("import_module", "__import__")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+def library_identity() -> str:
+    """Return the library's version, or one digest over its files if these are no installed ones.
+
+    It is looked for anew in each call: files may have changed.
+    """
+    if _INSTALLED & set(_LIBRARY.parts):
+        return version(_LIBRARY.name)
+    return _library_digest(tuple(sorted(_library_files(os.fspath(_LIBRARY)))))
+
+
+def _library_files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Yield source files, with what changes when they do."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    yield from _library_files(entry.path)
+            elif entry.name.endswith(".py"):
+                about = entry.stat()
+                yield entry.path, about.st_ctime_ns, about.st_size
+
+
+@cache
+def _library_digest(files: tuple[tuple[str, int, int], ...]) -> str:
+    total = hashlib.sha256()
+    for path, *_ in files:
+        total.update(f"{Path(path).relative_to(_LIBRARY)}\0".encode())
+        total.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return total.hexdigest()
 
 
 @cache
@@ -223,5 +256,5 @@ def _foreign_folders() -> tuple[Path, ...]:
 def is_foreign(origin: str) -> bool:
     """Whether a file is Python's, an installed package's or this library's."""
     path = Path(origin).resolve()
-    installed = {"site-packages", "dist-packages"} & set(path.parts)
+    installed = _INSTALLED & set(path.parts)
     return bool(installed) or any(path.is_relative_to(folder) for folder in _foreign_folders())

@@ -13,7 +13,7 @@ import copy
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim
@@ -38,19 +38,6 @@ Spread: TypeAlias = Callable[
 """What makes independent calls of a function: of what all share, items, and a reason to stop."""
 Path: TypeAlias = tuple[ColumnBounds, ...]
 """Bounds of columns from the root to a node."""
-
-
-class Place(Protocol):
-    """Where independent calls are made, as `dlsched.sweeps.Local` and `dlsched.sweeps.Dask`."""
-
-    def independent(
-        self,
-        function: Callable[[Any, Any], Any],
-        shared: Any,
-        items: Sequence[Any],
-        stop: Callable[[], object],
-    ) -> list[Any] | None:
-        """Return ``function(shared, item)`` of each item; None if there was a reason to stop."""
 
 
 class Shared(NamedTuple):

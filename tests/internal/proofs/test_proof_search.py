@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import psutil
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched import Run
+from dlsched.api.proving import spread_of
+from dlsched.execution import Local, run_all
 from dlsched.proofs import subtrees
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import Aim, aim
@@ -28,7 +31,6 @@ from dlsched.proofs.sum_search import only_split, useful_sums
 from dlsched.proofs.sums import InvalidSum, with_sums
 from dlsched.proofs.tree import check_tree
 from dlsched.results.proof import Leaf
-from dlsched.sweeps import Dask, Local
 from dlsched.testing import strategies
 
 PROBLEMS = ["elastic", "interleaving", "sensitivity", "workers", "dispatch"]
@@ -173,12 +175,12 @@ def test_processes_give_the_same_tree() -> None:
     form, target = jeroslow()
     first = search_spread(form, target, Run(), 10_000, here)
     for jobs in (1, 2):
-        assert first == search_spread(form, target, Run(), 10_000, Local(jobs).independent)
+        assert first == search_spread(form, target, Run(), 10_000, spread_of(Local(jobs)))
     one = dlsched.prove(LARGE, on=Local(2))
     assert one.leaves > subtrees.SUBTREES
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster:
-        assert dlsched.prove(LARGE, on=Dask(cluster)).to_data() == one.to_data()
+        assert dlsched.prove(LARGE, on=cluster).to_data() == one.to_data()
     checked = dlsched.check_proof(LARGE, one)
     assert [c.value for c in checked.levels] == [c.value for c in dlsched.check_proof(LARGE).levels]
 
@@ -197,14 +199,15 @@ def test_calls_that_fail_leave_nothing() -> None:
     However calls end, no thread waits and no process runs on, so that the interpreter ends.
     """
     here = psutil.Process()
+    assert run_all(abs, [-1, 2], jobs=2) == [1, 2]  # what processes are forked from stays
     before = threading.enumerate(), here.children()
     with pytest.raises(ZeroDivisionError):
-        Local(1).independent(divmod, 1, [1, 2, 0, 3], lambda: False)
-    with pytest.raises(dlsched.DlschedError, match="ended with status 7 within a call"):
-        Local(2).independent(_leave, 7, [0, 0, 0], lambda: False)
-    assert Local(2).independent(_wait, 60, [0, 0, 0], lambda: True) is None
+        run_all(partial(divmod, 1), [1, 2, 0, 3])
+    with pytest.raises(dlsched.DlschedError, match="ended with status 7"):
+        run_all(partial(_leave, 7), [0, 0, 0], jobs=2)
+    assert run_all(partial(_wait, 60), [0, 0, 0], jobs=2, stop=lambda: True) is None
     with pytest.raises((AttributeError, pickle.PicklingError)):
-        Local(2).independent(lambda shared, item: item, 0, [0, 0], lambda: False)
+        run_all(lambda item: item, [0, 0], jobs=2)
     assert (threading.enumerate(), here.children()) == before
 
 

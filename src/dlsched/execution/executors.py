@@ -1,0 +1,329 @@
+"""Executors of `concurrent.futures`, and independent calls on any of them.
+
+Whatever has futures runs calls of the library: processes of this machine (`Local`), the workers of
+Dask, loky, mpi4py, or jobs of a batch system by submitit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from functools import lru_cache, partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dlsched.errors import OptionError, describe, spelled
+from dlsched.execution.guard import guarded, start_server
+from dlsched.extras import require
+
+POLL_SECONDS = 0.2
+"""How often it is asked whether to stop."""
+CHUNK_SECONDS = 1.0
+"""What the calls of a chunk take together, about: less than a user waits for an answer."""
+MOST_OF_CHUNK = 256
+"""Calls for each of these seconds."""
+CONNECT_SECONDS = 10
+UNKNOWN_WORKERS = 16
+"""What an executor that does not say how many workers it has is thought to have."""
+Item = TypeVar("Item")
+
+
+class Local(Executor):
+    """This machine: each call in a process of its own, which `guarded` starts.
+
+    Parameters
+    ----------
+    jobs
+        Number of calls at a time. Times are comparable only if each has a core of its own.
+
+    Raises
+    ------
+    OptionError
+        If `jobs` is no whole number, or below 1.
+    """
+
+    def __init__(self, jobs: int = 1) -> None:
+        try:
+            self._max_workers = operator.index(jobs)
+        except TypeError:
+            raise OptionError(f"jobs={spelled(jobs)} must be a whole number") from None
+        if self._max_workers < 1:
+            raise OptionError(f"jobs={jobs} must be at least 1")
+        self.stop = threading.Event()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Call a function in a process; see `Executor.submit`."""
+        if self._pool is None:
+            start_server()
+            self.stop.clear()
+            self._pool = ThreadPoolExecutor(self._max_workers)
+        return self._pool.submit(self._call, partial(function, **named), arguments)
+
+    def _call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        return guarded(function, *arguments, stop=self.stop).result()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End; with `cancel_futures` current calls end as well. It may be used again."""
+        if cancel_futures:
+            self.stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(wait, cancel_futures=cancel_futures)
+            self._pool = None
+
+
+class Submitit(Executor):
+    """The jobs of an executor of submitit, as of Slurm: each chunk of calls is a job.
+
+    Parameters
+    ----------
+    executor
+        A ``submitit.AutoExecutor`` or another one, with its parameters set.
+    jobs
+        Jobs at a time.
+    """
+
+    chunk_seconds, first_chunk = 60.0, 32
+
+    def __init__(self, executor: Any, jobs: int = UNKNOWN_WORKERS) -> None:
+        self.executor, self._max_workers = executor, jobs
+        self._jobs: dict[Future[Any], Any] = {}
+        self._watch: threading.Thread | None = None
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Submit a job; see `Executor.submit`."""
+        future: Future[Any] = Future()
+        self._jobs[future] = self.executor.submit(function, *arguments, **named)
+        if self._watch is None or not self._watch.is_alive():
+            self._watch = threading.Thread(target=self._wait, daemon=True)
+            self._watch.start()
+        return future
+
+    def _wait(self) -> None:
+        """Give each job's result to its future."""
+        while self._jobs:
+            for future, job in list(self._jobs.items()):
+                if future.cancelled():
+                    job.cancel()
+                elif not job.done():
+                    continue
+                else:
+                    try:
+                        future.set_result(job.result())
+                    except Exception as error:
+                        future.set_exception(error)
+                self._jobs.pop(future, None)
+            time.sleep(POLL_SECONDS)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End; with `cancel_futures` the jobs are cancelled."""
+        for future, job in list(self._jobs.items()) if cancel_futures else ():
+            self._jobs.pop(future, None)
+            job.cancel(check=False)
+
+
+@contextlib.contextmanager
+def executor_of(on: Any, jobs: int = 1) -> Iterator[Executor]:
+    """Give the executor that `on` means; one that is made for it ends with the block.
+
+    Parameters
+    ----------
+    on
+        An executor, a client, a cluster or the address of a scheduler of Dask, or its file, an
+        executor of submitit; None for `jobs` processes of this machine.
+
+    Raises
+    ------
+    ExtraMissing
+        If dask.distributed is not installed.
+    OptionError
+        If it is nothing of all that, or there is no such scheduler.
+    """
+    validate_executor(on, jobs)
+    if on is None or isinstance(on, Local):
+        own = on or Local(jobs)
+        try:
+            yield own
+        finally:
+            own.shutdown(cancel_futures=True)
+    elif isinstance(on, Executor):
+        yield on
+    elif hasattr(on, "update_parameters"):
+        yield Submitit(on)
+    elif hasattr(on, "get_executor"):  # a client of Dask
+        yield on.get_executor(pure=False)
+    else:
+        with dask_client(on) as client:
+            yield client.get_executor(pure=False)
+
+
+def validate_executor(on: Any, jobs: int = 1) -> None:
+    """Raise `OptionError` if `on` is nothing that `executor_of` takes."""
+    if on is not None and jobs != 1:
+        raise OptionError("on= says where the runs are made; leave out jobs=")
+    kinds = ("update_parameters", "get_executor", "scheduler_address")
+    known = on is None or isinstance(on, Executor | str | os.PathLike)
+    if not known and not any(hasattr(on, name) for name in kinds):
+        raise OptionError(f"on={spelled(on)} is no executor of concurrent.futures, nor of Dask")
+
+
+@contextlib.contextmanager
+def dask_client(cluster: Any) -> Iterator[Any]:
+    """Give a client of a Dask cluster, or of the scheduler at an address or of a file."""
+    distributed = require("distributed", "--dask")
+    named = isinstance(cluster, str | os.PathLike) and os.path.isfile(cluster)
+    where = {"scheduler_file": os.fspath(cluster)} if named else {"address": cluster}
+    if not named and isinstance(cluster, os.PathLike):
+        where = {"address": os.fspath(cluster)}
+    try:
+        client = distributed.Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise OptionError(f"no Dask scheduler at {cluster}: {describe(error)}") from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            client.close(timeout=CONNECT_SECONDS)
+
+
+def workers_of(executor: Any) -> int:
+    """Return how many calls an executor makes at a time, as far as it tells."""
+    client = getattr(executor, "_client", None)
+    if client is not None:  # of Dask, where workers come and go
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            return max(1, sum(client.nthreads().values()))
+    return int(getattr(executor, "_max_workers", 0) or UNKNOWN_WORKERS)
+
+
+class Answer(NamedTuple, Generic[Item]):
+    """What has become of a chunk: the results of all its items, or an error of its worker."""
+
+    items: list[Item]
+    results: Sequence[Any]
+    error: BaseException | None = None
+
+
+class Chunks(Generic[Item]):
+    """Calls of a function for many items, some at a time: chunks of about a second.
+
+    Attributes
+    ----------
+    queue
+        The items that are left; those to be tried again can be put back.
+    """
+
+    def __init__(
+        self, function: Callable[[Item], Any], items: Iterable[Item], executor: Executor
+    ) -> None:
+        self.executor, self.queue = executor, deque(items)
+        self.called = pickle.dumps(function)
+        self.flying: dict[Future[Any], list[Item]] = {}
+        self.seconds = getattr(executor, "chunk_seconds", CHUNK_SECONDS)
+        self.size = getattr(executor, "first_chunk", 1)
+        self.workers, self.asked = workers_of(executor), time.monotonic()
+
+    def __bool__(self) -> bool:
+        """Whether something is left."""
+        return bool(self.queue or self.flying)
+
+    def answers(self, seconds: float = POLL_SECONDS) -> list[Answer[Item]]:
+        """Submit what the workers can take, and wait a little; return the chunks that are done."""
+        if time.monotonic() > self.asked + 2:
+            self.workers, self.asked = workers_of(self.executor), time.monotonic()
+        while self.queue and len(self.flying) < 2 * self.workers:
+            fair = len(self.queue) // (2 * self.workers)
+            size = min(self.size, max(1, fair))
+            items = [self.queue.popleft() for _ in range(size)]
+            self.flying[self.executor.submit(call_chunk, self.called, items)] = items
+        done, _ = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+        return [self._answer(future) for future in list(self.flying) if future in done]
+
+    def _answer(self, future: Future[Any]) -> Answer[Item]:
+        items = self.flying.pop(future)
+        try:
+            seconds, results = future.result()
+        except BaseException as error:  # a cancelled future's is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return Answer(items, (), error)
+        if not isinstance(self.executor, Local):  # whose calls end in any case with their process
+            most = int(self.seconds * len(items) / max(seconds, 1e-3))
+            self.size = max(1, min(int(MOST_OF_CHUNK * self.seconds), most, 4 * self.size))
+        return Answer(items, results)
+
+    def abandon(self) -> None:
+        """Cancel what has not begun."""
+        for future in self.flying:
+            future.cancel()
+
+
+def call_chunk(called: bytes, items: Sequence[Any]) -> tuple[float, list[Any]]:
+    """Call a function for each item; return the seconds that it took, and what it returned."""
+    began = time.monotonic()
+    function = _function(called)
+    results = [function(item) for item in items]
+    return time.monotonic() - began, results
+
+
+@lru_cache(maxsize=1)
+def _function(called: bytes) -> Callable[[Any], Any]:
+    function: Callable[[Any], Any] = pickle.loads(called)
+    return function
+
+
+def run_all(
+    function: Callable[[Any], Any],
+    tasks: Sequence[Any],
+    *,
+    on: Any = None,
+    jobs: int = 1,
+    stop: Callable[[], object] = lambda: None,
+) -> list[Any] | None:
+    """Return ``function(task)`` of each task, in order; None if there was a reason to stop.
+
+    Parameters
+    ----------
+    function
+        One that workers can import, or a `functools.partial` of it with what the calls have in
+        common. What it raises is raised here.
+    on, jobs
+        As for `executor_of`.
+    stop
+        Asked from time to time; what it returns is a reason to abandon the calls, or false.
+
+    Raises
+    ------
+    CallFailed
+        If a process of this machine ends within a call.
+    """
+    answers: dict[int, Any] = {}
+    with executor_of(on, jobs) as executor:
+        chunks = Chunks(partial(_numbered, function), enumerate(tasks), executor)
+        try:
+            while chunks:
+                for answer in chunks.answers():
+                    if answer.error is not None:
+                        raise answer.error
+                    answers.update(answer.results)
+                if chunks and stop():
+                    return None
+        finally:
+            chunks.abandon()
+    return [answers[number] for number in range(len(tasks))]
+
+
+def _numbered(function: Callable[[Any], Any], item: tuple[int, Any]) -> tuple[int, Any]:
+    number, task = item
+    return number, function(task)
