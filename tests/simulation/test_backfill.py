@@ -25,11 +25,14 @@ def drawn(seed: int, jobs: int, partitions: tuple[str, ...]) -> list[Row]:
             "estimate": max(1, work * rng.choice([1, 1, 2, 5]) - rng.choice([0, 0, 0, 5])),
         }
         row["partition"] = rng.choice(partitions)
+        row["priority"] = rng.choice([0, 1, 1000])
         rows.append(row)
     return rows
 
 
-def slow_starts(rows: list[Row], gpus: int, conservative: bool) -> dict[str, int]:
+def slow_starts(
+    rows: list[Row], gpus: int, conservative: bool, by_priority: bool
+) -> dict[str, int]:
     """Return the starts under backfilling, second by second, from the papers' definitions."""
     queue = sorted(rows, key=lambda row: row["submit"])
     starts: dict[str, int] = {}
@@ -37,6 +40,8 @@ def slow_starts(rows: list[Row], gpus: int, conservative: bool) -> dict[str, int
         running = [r for r in queue if r["id"] in starts and starts[r["id"]] + r["work"] > now]
         ends = [(max(now + 1e-6, starts[r["id"]] + r["estimate"]), r["gpus"]) for r in running]
         waiting = [r for r in queue if r["submit"] <= now and r["id"] not in starts]
+        if by_priority:
+            waiting.sort(key=lambda row: -row["priority"])
         choose = _conservative if conservative else _easy
         for row in choose(now, gpus, ends, waiting):
             starts[row["id"]] = now
@@ -90,9 +95,10 @@ def _conservative(
     return started
 
 
+@pytest.mark.parametrize("order", ["submit", "priority"])
 @pytest.mark.parametrize("conservative", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_backfill_is_that_of_a_slow_reference(seed: int, conservative: bool) -> None:
+def test_backfill_is_that_of_a_slow_reference(seed: int, conservative: bool, order: str) -> None:
     """On random jobs every start is that of a simulator which follows the definition.
 
     Partitions without shared servers are clusters of their own.
@@ -106,9 +112,9 @@ def test_backfill_is_that_of_a_slow_reference(seed: int, conservative: bool) -> 
     ]
     cluster = Cluster.parse({"servers": servers}, "test")
     workload = Workload.parse({"name": "w", "jobs": rows}, "test")
-    run = audited(workload, cluster, "backfill", conservative=conservative)
+    run = audited(workload, cluster, "backfill", conservative=conservative, order=order)
     starts = dict(zip(run.jobs["id"], run.jobs["start"], strict=True))
     for name in names:
         own = [row for row in rows if row["partition"] == name]
-        expected = slow_starts(own, 15, conservative)
+        expected = slow_starts(own, 15, conservative, order == "priority")
         assert {row["id"]: starts[row["id"]] for row in own} == expected

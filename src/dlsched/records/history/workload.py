@@ -20,7 +20,7 @@ LEAD: Final = 1.0
 Floats = NDArray[np.float64]
 _LEAST: Final = 1e-6
 AMOUNTS: Final = ("cpus", "memory")
-TEXTS: Final = ("user", "account", "partition", "gpu_type", "state")
+TEXTS: Final = ("user", "account", "partition", "gpu_type", "state", "qos")
 
 
 class Clock(NamedTuple):
@@ -83,6 +83,7 @@ def make_workload(
         "start": begin - origin,
         **({} if knows == "truth" else {"estimate": estimate}),
         **{name: jobs[name].to_numpy(float) for name in ("limit", *AMOUNTS)},
+        "priority": jobs["priority"].to_numpy(float) - min(0.0, jobs["priority"].min()),
     }
     rounded = [[(name, value) for value in _rounded(column)] for name, column in numbers.items()]
     rows = []

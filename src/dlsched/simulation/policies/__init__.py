@@ -19,6 +19,7 @@ GROUP = "dlsched.policies"
 BUILT_IN: Mapping[str, str] = {
     "recorded": "dlsched.simulation.policies.recorded:Recorded",
     "backfill": "dlsched.simulation.policies.backfill:Backfill",
+    "fair_share": "dlsched.simulation.policies.fair_share:FairShare",
     "fifo": "dlsched.simulation.policies.ordering:Fifo",
     "srtf": "dlsched.simulation.policies.ordering:Srtf",
     "srsf": "dlsched.simulation.policies.ordering:Srsf",

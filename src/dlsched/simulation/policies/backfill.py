@@ -1,4 +1,4 @@
-"""Backfilling: jobs in order of submission, and later ones ahead where they delay nobody.
+"""Backfilling: jobs in order, and later ones ahead where they delay nobody.
 
 Sources: Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995 (EASY); Mu'alem and Feitelson,
 Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.errors import OptionError
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import PolicyError
@@ -26,6 +27,10 @@ from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.workload import Workload
+
+
+ORDERS: Final = ("submit", "priority")
+"""The orders in which jobs start."""
 
 
 @dataclass
@@ -47,9 +52,9 @@ class Reservation:
 class Backfill(QueuePolicy):
     """EASY backfilling by what is known of the jobs' durations (`Job.estimate`).
 
-    Jobs start in the order of submission. The first that does not fit gets a reservation at the
-    earliest time at which enough GPUs will be free, if running jobs last as long as is known; a job
-    that lasts longer is expected to end at once. A later job starts if it fits and delays that one
+    Jobs start in order. The first that does not fit gets a reservation at the earliest time at
+    which enough GPUs will be free, if running jobs last as long as is known; a job that lasts
+    longer is expected to end at once. A later job starts if it fits and delays that one
     not: it ends before, or uses GPUs that will be left over.
 
     Jobs that may run on the same servers, as those of a partition, have a queue of their own with
@@ -60,16 +65,29 @@ class Backfill(QueuePolicy):
     ----------
     conservative
         Whether every waiting job has a reservation that no later one may delay (Mu'alem and
-        Feitelson, section 3.1), made anew in the order of submission at every event **(D)**;
-        queues may not share servers then.
+        Feitelson, section 3.1), made anew in order at every event **(D)**; queues may not share
+        servers then.
+    order
+        ``"submit"``, or ``"priority"``: `Job.priority`, the greatest first as in Slurm, and no
+        priority as 0; equal ones in the order of submission.
+
+    Raises
+    ------
+    OptionError
+        If there is no such order.
     """
 
     name = "backfill"
     preemptive = False
 
-    def __init__(self, method: Any = None, *, conservative: bool = False) -> None:
+    def __init__(
+        self, method: Any = None, *, conservative: bool = False, order: str = ORDERS[0]
+    ) -> None:
         super().__init__(method)
+        if order not in ORDERS:
+            raise OptionError(f"order={order!r} is no order of backfill; write {' or '.join(ORDERS)}")
         self.conservative = conservative
+        self.by_priority = order == "priority"
         self._pools: Pools | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
@@ -88,8 +106,13 @@ class Backfill(QueuePolicy):
             )
 
     def order(self, state: State) -> Vector:
-        """Return the positions of the jobs in the order of submission."""
-        return np.arange(len(state.arrays.job))
+        """Return the positions of the jobs in the order of submission, or by priority."""
+        positions = state.arrays.job
+        if not self.by_priority:
+            return np.arange(len(positions))
+        every = state.workload.jobs
+        least_first = [-(every[j].priority or 0) for j in positions.tolist()]
+        return np.argsort(np.array(least_first, float), kind="stable")
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the jobs that start."""
@@ -98,7 +121,8 @@ class Backfill(QueuePolicy):
         if self._pools is None or self._pools.of_job is not state.where.of_job:
             self._pools = Pools(state.where, state.cluster)
         jobs = state.arrays
-        waiting = np.flatnonzero(jobs.running == 0)
+        order = self.order(state)
+        waiting = order[jobs.running[order] == 0]
         if not len(waiting):
             return Decision()
         chooser = Chooser(self._pools, state, jobs, waiting, vacant)
@@ -255,7 +279,7 @@ class Chooser:
         return Reservation(shadow, int(free[last] - self.gpus[place]))
 
     def start_reserved(self) -> None:
-        """Start the jobs whose reservation, made in the order of submission, is now."""
+        """Start the jobs whose reservation, made in order, is now."""
         for pool in range(len(self.pools.servers)):
             if not self.free[pool]:
                 continue

@@ -74,6 +74,8 @@ class Job(Document):
         What a scheduler takes for `work`; None if that is known.
     tenant, priority
         Who submitted it, and its priority as recorded; what is high is the policy's to say.
+    qos
+        Its quality of service, as recorded.
     regions
         The regions that have its data (MAST, section 4.3), where alone it may run; empty for all.
     cpus, memory
@@ -121,6 +123,7 @@ class Job(Document):
     estimate: PositiveAmount | None = None
     tenant: str | None = None
     priority: Amount | None = None
+    qos: str | None = None
     regions: tuple[Id, ...] = ()
     cpus: Amount = 0
     memory: Amount = 0

@@ -1,0 +1,127 @@
+"""Fair share with half-life: backfilling by the priorities of Slurm's plugin priority/multifactor.
+
+Sources: slurm.schedmd.com/priority_multifactor.html, "Multifactor Job Priority Plugin", and
+slurm.schedmd.com/classic_fair_share.html, "Normalized Usage" and "Simplified Fair-Share Formula":
+
+priority = age * min(1, waited / max_age) + share * 2^(-U / S) + size * (GPUs asked for / all GPUs)
+           + qos * (number of the job's QOS / greatest number of a QOS)
+
+S is a user's share of all shares. U is its share of all usage: of the GPU-seconds that jobs held,
+each counted half after every `half_life`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.vectors import Vector
+from dlsched.simulation.policies.backfill import Backfill
+from dlsched.simulation.workload.clock import TICKS
+
+TWO_WEEKS: Final = 14 * 86400.0
+
+
+class FairShare(Backfill):
+    """EASY backfilling in the order of Slurm's multifactor priority, greatest first.
+
+    The weights, the half-life and the greatest age are those of the page's "Configuration Example"
+    with decay, where QOS have none. Usage decays at every moment, not every PriorityCalcPeriod; all
+    users are on one level; nothing was used before the simulation **(D)**.
+
+    Parameters
+    ----------
+    half_life, max_age
+        Seconds: PriorityDecayHalfLife, above 0 and maybe infinite; PriorityMaxAge, above 0.
+    age, share, size, qos
+        The weights PriorityWeightAge, -Fairshare, -JobSize and -QOS.
+    shares
+        Shares by user; 1 for one that is not named.
+    by
+        Whose usage counts: ``"tenant"`` or ``"account"``.
+    priorities
+        A number for each `Job.qos`; 0 for one that is not named.
+
+    Raises
+    ------
+    OptionError
+        If a number is below 0, or where it divides, 0.
+    """
+
+    name = "fair_share"
+
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        half_life: float = TWO_WEEKS,
+        max_age: float = TWO_WEEKS,
+        age: float = 1000,
+        share: float = 10_000,
+        size: float = 1000,
+        qos: float = 0,
+        shares: Mapping[str, float] | None = None,
+        by: str = "tenant",
+        priorities: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(method)
+        if by not in ("tenant", "account"):
+            raise OptionError(f"by={by!r} is nobody who has shares; write tenant or account")
+        divisors = {"half_life": half_life, "max_age": max_age, **(shares or {})}
+        weights = {"age": age, "share": share, "size": size, "qos": qos, **(priorities or {})}
+        for name, value in (divisors | weights).items():
+            if not value >= 0 or (name in divisors and not value):
+                least = "above 0" if name in divisors else "of at least 0"
+                raise OptionError(f"{name}={value!r}: give a number {least}")
+        self.half_life, self.max_age, self.by = float(half_life), float(max_age), by
+        self.age, self.share, self.size, self.qos = age, share, size, qos
+        self.shares, self.priorities = dict(shares or {}), dict(priorities or {})
+
+    def decide(self, state: State) -> Decision:
+        """Return the jobs that start, and remember who holds how much from now on."""
+        self.memory = {"time": state.time, "held": {}, "usage": self._usage(float(state.time))}
+        decision = super().decide(state)
+        held = self.memory["held"]
+        for name, allocation in (*state.allocations.items(), *decision.start.items()):
+            user = self._user(state.workload.by_id[name])
+            held[user] = held.get(user, 0) + allocation.gpus
+        return decision
+
+    def _user(self, job: Any) -> str:
+        return getattr(job, self.by) or ""
+
+    def _usage(self, now: float) -> dict[str, float]:
+        """Return the decayed GPU-seconds of each user: since the last decision nothing changed."""
+        passed = now - float(self.memory.get("time", now))
+        kept = math.exp2(-passed / self.half_life)
+        rate = math.log(2) / self.half_life
+        # The integral of 2^(-(now - t) / half_life) since then.
+        new = passed if not rate else -math.expm1(-rate * passed) / rate
+        usage = {user: kept * used for user, used in self.memory.get("usage", {}).items()}
+        for user, gpus in self.memory.get("held", {}).items():
+            usage[user] = usage.get(user, 0.0) + gpus * new
+        return usage
+
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs by priority; equal ones in the order of submission."""
+        every = state.workload.jobs
+        users = {self._user(job) for job in every}
+        shares = {user: self.shares.get(user, 1.0) for user in users}
+        usage = self.memory["usage"]
+        whole = sum(usage.values()) * (1 / sum(shares.values()))
+        fair = {u: math.exp2(-usage.get(u, 0.0) / (whole * shares[u]) if whole else 0) for u in users}
+        greatest = max(self.priorities.values(), default=0) or 1
+        jobs = state.arrays
+        own = [every[j] for j in jobs.job.tolist()]
+        waited = (float(state.time) - jobs.submit / TICKS) / self.max_age
+        priority = self.age * np.minimum(waited, 1.0)
+        priority += self.share * np.array([fair[self._user(job)] for job in own])
+        priority += self.size * jobs.gpus / state.cluster.gpus
+        named = [self.priorities.get(job.qos or "", 0) / greatest for job in own]
+        return np.argsort(-(priority + self.qos * np.array(named)), kind="stable")
