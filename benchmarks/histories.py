@@ -24,8 +24,8 @@ from figures import arguments, write
 from simulation_scale import SHARED, SIZES, WEIGHTS, Cost, _alone
 
 import dlsched
-from dlsched.records import History, Period, read_history
-from dlsched.simulation import Cluster, Workload, simulate
+from dlsched import History, read_history
+from dlsched.simulation import Cluster, Period, Workload, simulate
 from dlsched.simulation.bounds import bound
 
 EXCERPTS = SHARED / "history"

@@ -24,8 +24,9 @@ from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics.matching import SCALE, match
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
 from dlsched.problems.interleaving.structures.profiles import BOTTLENECKS
-from dlsched.records import pool, queue, read_trace
+from dlsched.records import read_trace
 from dlsched.results.result import Result
+from dlsched.simulation import pool, queue
 
 RECORDED = ROOT.parent / "shared" / "data" / "muri"
 RULES = ("muri", "muri_needed", "swap", "greedy")

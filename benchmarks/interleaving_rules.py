@@ -1,7 +1,4 @@
-"""Interleaving: the paper's heuristic, this library's and the exact method, in one table.
-
-A section of `interleaving.py`.
-"""
+"""Interleaving: the paper's heuristic, ours, the exact method: a section of `interleaving.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +12,8 @@ from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.records import queue, read_trace
+from dlsched.records import read_trace
+from dlsched.simulation import queue
 
 RULES = (
     Rule("muri"),

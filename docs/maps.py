@@ -24,13 +24,13 @@ from dlsched.registry import layout, problem_names
 DOCS = Path(__file__).resolve().parent
 SRC = DOCS.parent / "src"
 sys.path.insert(1, str(DOCS.parent / "tests"))
-from import_graph import APART, CORE, MODULES, packages  # noqa: E402
+from import_graph import CORE, MODULES, packages  # noqa: E402
 
 MARKS = "<!-- Written by docs/maps.py. -->", "<!-- End of what docs/maps.py writes. -->"
 NAMED = [f"definition/{name}" for name in ("schema", "check", "oracle")]
 NAMED += ["model", "instances/generate", "heuristics/__init__", "exact/__init__", "exact/bounds"]
 """Files that every problem has; the map also has those that say where in a paper they come from."""
-PACKAGES = {"simulation.md": "simulation", "histories.md": "records/history"}
+PACKAGES = {"simulation.md": "simulation", "histories.md": "records"}
 """By page the package of which it has a map."""
 _SECTION = re.compile(
     r"\b(?i:sections?|algorithms?|eqs?\.|equations?|tables?|figures?|theorems?|solutions?) "
@@ -135,8 +135,6 @@ def map_of_all(part: set[str]) -> Iterator[str]:
     yield "|---|---|---|"
     for name in nx.lexicographical_topological_sort(packages().subgraph(part).reverse()):
         said = sentence(MODULES[name])
-        if name in {apart.partition(".")[0] for apart in APART}:
-            said += f" Without {', '.join(f'`{apart}`' for apart in APART)}."
         under = ", ".join(f"`{other}`" for other in sorted(below.successors(name)))
         yield f"| `{name or 'dlsched'}` | {said} | {under} |"
 

@@ -28,11 +28,12 @@ import dlsched
 from dlsched import library
 from dlsched.errors import OptionError
 from dlsched.library import LibraryEntry
-from dlsched.records import read_trace, snapshot
+from dlsched.records import read_trace
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.objective import Bounds, Objective, number_to_data
 from dlsched.schema import Instance
 from dlsched.schema.files import write_bytes
+from dlsched.simulation import snapshot
 
 HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"

@@ -18,8 +18,6 @@ CORE |= {"registry", "results", "run", "schema", "solvers", "text", "variants"}
 ``variants`` is here because proofs and api import it, ``display`` because problems draw with it and
 `compare` returns its table.
 """
-APART = ("records.readers", "records.traces")
-"""Folders that stand in another place than their package: a history stands on the simulator."""
 
 
 def module_name(path: Path) -> str:
@@ -110,8 +108,7 @@ def graph() -> "nx.DiGraph[str]":
 
 def package_of(module: str) -> str:
     """Return the package of a module, or the module itself if it is one of the root."""
-    apart = (name for name in APART if f"{module}.".startswith(f"{name}."))
-    return next(apart, module.partition(".")[0])
+    return module.partition(".")[0]
 
 
 @cache

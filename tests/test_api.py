@@ -16,7 +16,8 @@ import dlsched
 from calls import data
 from dlsched import Bound, Claim, OptionError, Run, registry
 from dlsched.problems.reclaiming import Instance
-from dlsched.records import pool, queue, read_trace, snapshot
+from dlsched.records import read_trace
+from dlsched.simulation import pool, queue, snapshot
 
 
 @pytest.fixture
@@ -207,7 +208,7 @@ def test_pools_queues_and_snapshots() -> None:
     trace = read_trace("synthetic-1")
     made: list[dlsched.Instance] = [pool(trace, budget=b) for b in (None, 0.2, 0.5)]
     made += [queue(trace, "6d", order=order) for order in ("srsf", "2d-las")]
-    for options in ({}, {"demand": 3}, {"elastic": 0.5}, {"seed": 4}, {"spread": False}):
+    for options in ({}, {"demand": 3}, {"elastic": 0.5}, {"seed": 4}):
         shot = snapshot(trace, "6d", servers=16, **options)  # type: ignore[arg-type]
         made += [shot.reclaiming, shot.elastic]
     for one, two in itertools.combinations(made, 2):

@@ -78,6 +78,12 @@ def test_the_core_works_alone() -> None:
     python(code, env={"MPLBACKEND": "Agg"})
 
 
+def test_records_are_data() -> None:
+    """What reads records knows neither the simulator nor what stands on it."""
+    upper = {"simulation", "sweeps", "studies", "cli"}
+    assert not upper & nx.descendants(packages(), "records")
+
+
 def test_the_root_has_six_modules_at_most() -> None:
     """A reader sees at the root only what the library consists of."""
     modules = {path.stem for path in SRC.glob("*.py")}

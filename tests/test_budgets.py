@@ -49,9 +49,9 @@ FOLDERS = [
     Budget("dispatch", ("problems/dispatch",), 5600, 5672),
     Budget("shares", ("problems/shares",), 1400, 1674),
     Budget("configurations", ("problems/configurations",), 1200),
-    Budget("simulation", ("simulation",), 13200, 16456),
+    Budget("simulation", ("simulation",), 13200, 18220),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
-    Budget("records", ("records",), 5200, 8139),
+    Budget("records", ("records",), 5200, 6226),
     Budget("studies", ("studies",), 1150, 1746),
     Budget("cli", ("cli",), 3100, 3300),
     Budget("variants", ("variants",), 2600, 2906),
@@ -67,7 +67,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102609),
+    Budget("lines of src", (), 90600, 102461),
     Budget("files of src", (), 640, 724),
     Budget("lines of tests", (), 30000, 32604),
     Budget("lines of tests/internal", (), 6000),

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
-    from dlsched.records import History as History
-    from dlsched.records import read_history as read_history
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -64,6 +62,8 @@ if TYPE_CHECKING:
     from dlsched.run import StageEvent as StageEvent
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
+    from dlsched.simulation.history import History as History
+    from dlsched.simulation.history import read_history as read_history
     from dlsched.studies.comparison import Study as Study
     from dlsched.studies.comparison import study as study
     from dlsched.variants import Level as Level
@@ -97,13 +97,13 @@ _NAMES = {
     "display.difference": "plot_difference",
     "display.plotting": "plot plot_comparison",
     "display.search": "plot_search",
-    "records": "History read_history",
     "registry": "method",
     "results.objective": "Bound ByLevel",
     "results.result": "Claim Report Result Status Termination Violation",
     "run": "Run Stage StageEvent",
     "schema.envelope": "Instance",
     "schema.solution": "Solution",
+    "simulation.history": "History read_history",
     "studies.comparison": "Study study",
     "variants": "Level Variant variant",
 }

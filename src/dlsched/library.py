@@ -23,8 +23,8 @@ class LibraryEntry:
     kind
         ``small``, ``medium``, ``production``, ``trace`` or ``open``; see ``instances/README.md``.
     parameters
-        Keyword arguments of `dlsched.generate`; of a ``trace``, those of `dlsched.records.snapshot`
-        on the shipped trace.
+        Keyword arguments of `dlsched.generate`; of a ``trace``, those of
+        `dlsched.simulation.snapshot` on the shipped trace.
     methods
         Of an open instance: the methods that look for a better solution or bound.
     mps

@@ -7,27 +7,27 @@ from importlib.util import find_spec
 from typing import Any
 
 VERSION = "0.1.0"
-
 _CLAIMS = "benchmarks/claims_only of the repository"
+_CLAIMED = "elastic.Completion elastic.jct reclaiming.nearest_optimum utility.exact.total_duration"
+_THERE = "Explanation History Period Snapshot pool queue read_history snapshot swf_text write_swf"
 MOVED = {
+    **{f"dlsched.problems.{name}": _CLAIMS for name in _CLAIMED.split()},
+    **{f"dlsched.records.{name}": f"dlsched.simulation.{name}" for name in _THERE.split()},
     "dlsched.bench": "dlsched.sweeps",
     "dlsched.doctor": "the command `dlsched doctor --json`",
     "dlsched.gavel": "dlsched.problems.shares",
-    "dlsched.history": "dlsched.records",
+    "dlsched.history": "dlsched.simulation.history",
     "dlsched.objective": "dlsched.results.objective",
-    "dlsched.problems.elastic.Completion": _CLAIMS,
-    "dlsched.problems.elastic.jct": _CLAIMS,
     "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
     "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
-    "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
     "dlsched.problems.shares.POLICIES": "the field objective of dlsched.problems.shares.Instance",
     "dlsched.problems.shares.shares": "dlsched.solve, on an instance of shares",
     "dlsched.problems.utility.exact.bounds": "dlsched.problems.utility.programs.lagrangian",
-    "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
-    "dlsched.records.sacct_text": "dlsched.records.swf_text",
-    "dlsched.records.write_sacct": "dlsched.records.write_swf",
+    "dlsched.records.sacct_text": "dlsched.simulation.swf_text",
+    "dlsched.records.write_sacct": "dlsched.simulation.write_swf",
+    "dlsched.records.replay": "dlsched.simulation.simulate with the policy fifo",
     "dlsched.result": "dlsched.results.result",
     "dlsched.simulation.clairvoyant": _CLAIMS,
     "dlsched.simulation.measures.latency": _CLAIMS,

@@ -11,8 +11,7 @@ import pytest
 from record_files import SACCT, fifo, read, row, waits
 
 from dlsched import History
-from dlsched.records import swf_text
-from dlsched.simulation import Simulation
+from dlsched.simulation import Simulation, swf_text
 from sacct_writer import sacct_text
 
 

@@ -8,7 +8,7 @@ import pytest
 import record_files
 from record_files import SACCT, read, row, write
 
-from dlsched import History, records
+from dlsched import History, records, simulation
 from dlsched.records import Trace, TraceJob, read_trace
 from refused_calls import assert_refused, reports
 
@@ -39,7 +39,9 @@ REFUSED = reports(Path(__file__).with_name("refused.txt"))
 @pytest.mark.parametrize("call", REFUSED)
 def test_refused(call: str, tmp_path: Path) -> None:
     """The error is one of ours, in one line, and nothing is written."""
-    assert_refused(call, REFUSED[call], records, record_files, globals(), {"d": tmp_path})
+    assert_refused(
+        call, REFUSED[call], records, simulation, record_files, globals(), {"d": tmp_path}
+    )
     assert not (tmp_path / "t.csv").exists()
 
 

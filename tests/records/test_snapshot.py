@@ -1,4 +1,4 @@
-"""Replays, first come first served; snapshots of them; the instances that adapters make."""
+"""Snapshots of traces under fifo, and the instances that the problems' adapters make of them."""
 
 from collections import Counter
 from fractions import Fraction
@@ -8,19 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.records import (
-    Placement,
-    Snapshot,
-    Trace,
-    TraceJob,
-    parse_duration,
-    pool,
-    queue,
-    read_trace,
-    replay,
-    snapshot,
-    synthesise,
-)
+from dlsched.records import Trace, TraceJob, parse_duration, read_trace, synthesise
+from dlsched.simulation import Snapshot, pool, queue, snapshot
 from drawing import drawn
 
 SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
@@ -38,73 +27,62 @@ def trace(*rows: tuple[Any, ...]) -> Trace:
     return Trace(name="hand", jobs=tuple(jobs))
 
 
-def assert_first_come_first_served(
-    t: Trace, placements: tuple[Placement, ...], gpus: int, spread: bool
-) -> None:
-    """Assert that a job starts when it is first in the queue and the GPUs are there, not later.
-
-    A job that may not spread starts no earlier, on as few servers as can hold it.
-    """
-    before: list[Placement] = []
-    for p in placements:
-        assert p.finish - p.start == p.job.duration
-        ready = max([p.job.submit - t.first, *(q.start for q in before[-1:])])
-        moments = sorted({ready, *(q.finish for q in before if q.finish > ready)})
-        free = [gpus - sum(q.job.gpus for q in before if q.start <= m < q.finish) for m in moments]
-        first = next(m for m, f in zip(moments, free, strict=True) if f >= p.job.gpus)
-        assert p.start == first if spread else p.start >= first
-        before.append(p)
+def starts(t: Trace, size: int) -> dict[str, Fraction]:
+    """Return when jobs start that each wait for their turn, and for as many GPUs as they need."""
+    started: dict[str, Fraction] = {}
+    held: list[tuple[Fraction, Fraction, int]] = []
+    for job in t.jobs:
+        if not 0 < job.gpus <= size:
+            continue
+        ready = max([Fraction(job.submit - t.first), *started.values()])
+        moments = sorted({ready, *(end for _, end, _ in held if end > ready)})
+        free = [size - sum(n for a, b, n in held if a <= m < b) for m in moments]
+        first = next(m for m, f in zip(moments, free, strict=True) if f >= job.gpus)
+        started[job.id] = first
+        held.append((first, first + job.duration, job.gpus))
+    return started
 
 
-@drawn(150, ROWS, st.booleans(), st.integers(1, 4), st.integers(1, 4), SECONDS)
-def test_replays(rows: Any, spread: bool, servers: int, gpus: int, until: Fraction) -> None:
+@drawn(150, ROWS, st.integers(1, 4), st.integers(1, 4), SECONDS)
+def test_first_come_first_served(rows: Any, servers: int, gpus: int, at: Fraction) -> None:
     """Every job starts in its turn, is refused for its size, or needs no GPU; no server is over."""
-    t, options = trace(*rows), {"servers": servers, "gpus": gpus, "spread": spread}
-    history = replay(t, **options)
-    size = servers * gpus
-    assert [p.job for p in history.placements] == [j for j in t.jobs if 0 < j.gpus <= size]
-    assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > size}
-    assert not history.queued and t.span == t.jobs[-1].submit - t.first
-    assert_first_come_first_served(t, history.placements, size, spread)
-    for p in history.placements:
-        held: Counter[int] = Counter()
-        for q in history.running(p.start):
-            held.update(dict(q.gpus))
-        assert max(held.values(), default=0) <= gpus
+    t, size = trace(*rows), servers * gpus
+    shot = snapshot(t, at, servers=servers, gpus=gpus)
+    begin = starts(t, size)
+    past = [j for j in t.jobs if j.gpus and j.submit - t.first <= at]
+    assert list(shot.refused) == [j for j in past if j.gpus > size]
+    assert list(shot.queued) == [j for j in past if j.gpus <= size and begin[j.id] > at]
+    there = [j for j in past if j.gpus <= size and begin[j.id] <= at < begin[j.id] + j.duration]
+    assert [(p.job, p.start) for p in shot.running] == [(j, begin[j.id]) for j in there]
+    assert shot.finished == len(past) - len(shot.refused) - len(shot.queued) - len(there)
+    held: Counter[str] = Counter()
+    for p in shot.running:
+        assert p.finish == p.start + p.job.duration
         assert sum(count for _, count in p.gpus) == p.job.gpus
-        assert spread or len(p.gpus) == -(-p.job.gpus // gpus)
-    # Up to a moment, all happens as if the trace went no further.
-    past = tuple(job for job in t.jobs if job.submit - t.first <= until)
-    now = replay(t, until=until, **options)
-    assert now == replay(Trace(name="past", jobs=past), until=until, **options)
-    assert now.placements == tuple(p for p in history.placements if p.start <= until)
-    waiting = {p.job.id for p in history.placements if p.start > until}
-    assert [j.id for j in now.queued] == [j.id for j in past if j.id in waiting]
+        held.update(dict(p.gpus))
+    assert max(held.values(), default=0) <= gpus
 
 
 @pytest.mark.parametrize(
-    ("free", "size", "spread", "where"),
+    ("free", "size", "where"),
     [
-        ([8, 3, 5], 3, True, {1: 3}),  # the fullest server that suffices
-        ([8, 3, 5], 4, True, {2: 4}),
-        ([8, 8, 3, 5], 12, True, {0: 8, 3: 4}),  # a whole server, and the rest by best fit
-        ([8, 8, 8], 16, True, {0: 8, 1: 8}),
-        ([2, 3, 4], 6, True, {0: 2, 1: 3, 2: 1}),  # nowhere together: singles, fullest first
-        ([2, 3, 4], 6, False, None),
-        ([2, 3, 4], 10, True, None),
-        ([8, 3], 10, True, {0: 8, 1: 2}),
-        ([8, 1, 1], 10, True, {1: 1, 2: 1, 0: 8}),
+        ([8, 3, 5], 3, {1: 3}),  # the fullest server that suffices
+        ([8, 3, 5], 4, {2: 4}),
+        ([8, 8, 3, 5], 12, {0: 8, 3: 4}),  # a whole server, and the rest by best fit
+        ([8, 8, 8], 16, {0: 8, 1: 8}),
+        ([2, 3, 4], 6, {0: 2, 1: 3, 2: 1}),  # nowhere together: singles, fullest first
+        ([2, 3, 4], 10, None),
+        ([8, 3], 10, {0: 8, 1: 2}),
+        ([8, 1, 1], 10, {1: 1, 2: 1, 0: 8}),
     ],
 )
-def test_placement(free: list[int], size: int, spread: bool, where: dict[int, int] | None) -> None:
+def test_placement(free: list[int], size: int, where: dict[int, int] | None) -> None:
     """Together on the fullest servers that suffice, else spread; on failure it waits."""
     filled = [row for f in free for row in ((8 - f, 0, 9), (f, 0, 1))]  # f ends, so that f are free
-    history = replay(
-        trace(*filled, (size, 2, 1)), servers=len(free), gpus=8, spread=spread, until=2
-    )
-    assert len(history.queued) == (where is None)
+    shot = snapshot(trace(*filled, (size, 2, 1)), 2, servers=len(free))
+    assert len(shot.queued) == (where is None)
     if where is not None:
-        assert dict(history.placements[-1].gpus) == where
+        assert dict(shot.running[-1].gpus) == {f"s{i + 1}": n for i, n in where.items()}
 
 
 NAMES = {"dlsched": dlsched, "read_trace": read_trace, "synthesise": synthesise}
@@ -189,12 +167,12 @@ def test_names_and_sources_of_instances() -> None:
 SHARES, HOURS = st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 60 * 3600 * 1000)
 
 
-@drawn(25, st.integers(0, 10**6), HOURS, SHARES, st.booleans())
-def test_drawn_moments(seed: int, moment: int, share: float, spread: bool) -> None:
+@drawn(25, st.integers(0, 10**6), HOURS, SHARES)
+def test_drawn_moments(seed: int, moment: int, share: float) -> None:
     """Whatever the moment, the instances are those of the past and of the replay at that moment."""
     at = Fraction(moment, 1000)
     t = synthesise(seed, jobs=40, days=2, busy_gpus=60)
-    options: dict[str, Any] = {"servers": 5, "gpus": 8, "spread": spread}
+    options: dict[str, Any] = {"servers": 5, "gpus": 8}
     elastic: dict[str, Any] = {"elastic": share, "seed": seed}
     shot = snapshot(t, at, **options, **elastic)
     # A trace cut at the moment gives the same jobs, places, flexible workers and instances.
@@ -205,8 +183,6 @@ def test_drawn_moments(seed: int, moment: int, share: float, spread: bool) -> No
     assert parse_duration(shot.reclaiming.name.split("-")[3]) == float(at)
     assert_reclaiming_is_right(shot)
     assert_elastic_is_right(shot)
-    left = {p.job.id for p in replay(t, **options).placements if p.finish <= at}
-    assert left.isdisjoint(p.job.id for p in shot.running) and len(left) == shot.finished
 
 
 def assert_reclaiming_is_right(shot: Snapshot) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import dlsched
 from calls import run
-from dlsched.records import read_trace, snapshot, synthesise, write_trace
+from dlsched.records import read_trace, synthesise, write_trace
+from dlsched.simulation import snapshot
 from dlsched.testing import oracles
 
 ROOT = Path(__file__).parents[2]

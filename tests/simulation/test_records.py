@@ -9,8 +9,7 @@ from simulation_cases import by_hand
 
 from dlsched import OptionError
 from dlsched.cli import app
-from dlsched.records import swf_text, write_swf
-from dlsched.simulation import Cluster, Simulation, simulate
+from dlsched.simulation import Cluster, Simulation, simulate, swf_text, write_swf
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dlsched.records import History, read_history
+from dlsched import History, read_history
 from dlsched.simulation import Cluster, Workload, simulate
 from sacct_writer import write_sacct
 

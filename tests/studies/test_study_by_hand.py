@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dlsched
-from dlsched.records import History, read_history
+from dlsched import History, read_history
 
 
 def table(folder: Path, rows: list[str], nodes: Any = None) -> History:

@@ -16,14 +16,12 @@ from dlsched.cli.progress import say
 from dlsched.cli.reading import notes_on_stderr
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
-from dlsched.records import parse_duration, read_trace, snapshot
+from dlsched.records import parse_duration, read_trace
 from dlsched.registry.cluster_state import adapter
 from dlsched.run import Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import json_text
-
-_SHARED = ("elastic", "spread")
-"""Options of `dlsched.records.snapshot` that ``--set`` takes, whatever the problem."""
+from dlsched.simulation.snapshots import snapshot
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def _from_trace(
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
     module = adapter(problem)
     known = parameters(module.instance)
-    shared = {k: v for k, v in parameters(snapshot, skip=2).items() if k in _SHARED}
+    shared = {"elastic": parameters(snapshot, skip=2)["elastic"]}  # whatever the problem
     whose = f"{problem} at the moment of a trace"
     chosen = {"servers": module.SERVERS} | source.sizes()
     chosen |= settings(pairs, shared | known, whose)
@@ -129,7 +127,7 @@ def _from_trace(
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(source.at)
     say(Stage.LOADING, f"the trace {source.trace}")
-    with notes_on_stderr("dlsched.records.traces"):
+    with notes_on_stderr("dlsched.records"):
         jobs = read_trace(source.trace, source.layout, **reading.options())
     say(Stage.BUILDING, f"the cluster at {source.at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)

@@ -14,13 +14,14 @@ from dlsched.cli.options import SHARED, Jobs, Machines, Reading, Record, flag, g
 from dlsched.cli.progress import say
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
-from dlsched.records import FORMATS, read_history, read_trace
+from dlsched.records import FORMATS, read_trace
 from dlsched.records.readers.formats import detect
 from dlsched.records.readers.opening import SHIPPED
 from dlsched.records.readers.values import counted
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
+from dlsched.simulation.history import read_history
 from dlsched.simulation.workload.profiles import profile_options
 
 SERVERS = 8
@@ -74,7 +75,7 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
     trace: Any = name
     few = jobs.limit is not None and jobs.profiles is None
     if few or layout != "auto" or reading.options():
-        with notes_on_stderr("dlsched.records.traces"):
+        with notes_on_stderr("dlsched.records"):
             trace = read_trace(name, layout, limit=jobs.limit, **reading.options())
     workload = Workload.from_trace(
         trace, jobs.profiles, together=jobs.together, limit=jobs.limit, **options
@@ -91,7 +92,7 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
 
 def _record(name: str, layout: str, reading: Reading, record: Record) -> RunPolicy:
     options = record.reader_options() | reading.reading()
-    with notes_on_stderr("dlsched.records.history"):
+    with notes_on_stderr("dlsched.records"):
         history = read_history(name, layout, **options)
     period = history.within(record.since, record.until, partition=record.partition)
     nodes = f"{history.capacity.total:,} on the nodes, by {history.capacity.source}"

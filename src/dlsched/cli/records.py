@@ -13,12 +13,11 @@ from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.extras import require
-from dlsched.records import write_swf
-from dlsched.records.history.writer import BEGIN, moment
 from dlsched.run import Stage
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.simulation import Simulation, write_timeline
 from dlsched.simulation.pictures.charts import draw_timeline
+from dlsched.simulation.swf import BEGIN, moment, write_swf
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,9 +14,9 @@ from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import note, say
 from dlsched.errors import OptionError, UnknownName
 from dlsched.extras import require
-from dlsched.records import read_history
 from dlsched.run import Stage
 from dlsched.schema.files import make_folder, validate_parent
+from dlsched.simulation.history import read_history
 from dlsched.studies import study as run_study
 from dlsched.studies.comparison import POLICIES
 from dlsched.studies.files import study_data

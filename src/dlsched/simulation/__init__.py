@@ -6,9 +6,12 @@ from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.engine.state import JobView, ServerView, State
 from dlsched.simulation.environment import Environment
+from dlsched.simulation.history import Explanation, History, Period, read_history
 from dlsched.simulation.pictures.gantt import write_timeline
 from dlsched.simulation.policies import list_policies, make_policy
 from dlsched.simulation.run import Simulation
+from dlsched.simulation.snapshots import Placement, Snapshot, pool, queue, snapshot
+from dlsched.simulation.swf import swf_text, write_swf
 from dlsched.simulation.workload.cluster import Away, Cluster, Loan, Server
 from dlsched.simulation.workload.eligibility import Eligibility, eligible
 from dlsched.simulation.workload.job import Job
@@ -22,21 +25,32 @@ __all__ = [
     "Decision",
     "Eligibility",
     "Environment",
+    "Explanation",
+    "History",
     "Job",
     "JobView",
     "Loan",
+    "Period",
+    "Placement",
     "Policy",
     "PolicyError",
     "Server",
     "ServerView",
     "Share",
     "Simulation",
+    "Snapshot",
     "State",
     "Workload",
     "compare_policies",
     "eligible",
     "list_policies",
     "make_policy",
+    "pool",
+    "queue",
+    "read_history",
     "simulate",
+    "snapshot",
+    "swf_text",
+    "write_swf",
     "write_timeline",
 ]

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from dlsched.errors import OptionError
-from dlsched.records import History, read_trace
-from dlsched.records.history.period import Moment, Period
-from dlsched.records.history.workload import Knows
+from dlsched.records import read_trace
 from dlsched.registry.cluster_state import uniform
 from dlsched.schema import exact
 from dlsched.schema.files import make_folder
 from dlsched.simulation import Job, Policy, Workload
 from dlsched.simulation.engine.policy import policy_name
+from dlsched.simulation.history import History, Knows, Moment, Period
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policies.keeping import without_preemption
 from dlsched.simulation.workload.profiles import PROFILES
@@ -109,7 +108,7 @@ def study(
         ``"user_mean"``.
     delay
         Seconds for which every job holds its nodes before it runs, under all policies; see
-        `dlsched.records.history.period.Period.workload`. The bounds are without it.
+        `dlsched.simulation.history.period.Period.workload`. The bounds are without it.
     restart
         Seconds without progress at each start after a preemption, besides `delay`; a job goes on
         then with the work that it has done. None if that is not known of the jobs.

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dlsched.errors import UnknownName
-from dlsched.records import Explanation, History, Period
-from dlsched.records.history.workload import Knows
 from dlsched.results.result import Report
+from dlsched.simulation.history import Explanation, History, Knows, Period
 from dlsched.studies.groups import GROUPS, group_rows
 from dlsched.studies.limits import Limit
 from dlsched.studies.outcome import Outcome, earlier, later

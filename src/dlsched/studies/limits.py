@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dlsched.records import Period
 from dlsched.schema.files import read_json, write_json
 from dlsched.simulation import Workload
 from dlsched.simulation.bounds import bound
+from dlsched.simulation.history import Period
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.records import Period
 from dlsched.simulation import Simulation, Workload
+from dlsched.simulation.history import Period
 from dlsched.simulation.measures.metrics import frame, rank
 from dlsched.studies.waiting import Floats, Spans, gaps, held_time, idle_shares
 

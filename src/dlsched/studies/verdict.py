@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlsched.records.history.explanation import ENOUGH
+from dlsched.simulation.history.explanation import ENOUGH
 from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome, later
 

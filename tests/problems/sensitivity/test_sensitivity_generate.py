@@ -20,7 +20,8 @@ from dlsched.problems.sensitivity import (
     sensitivity_profile,
 )
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
-from dlsched.records import read_trace, snapshot
+from dlsched.records import read_trace
+from dlsched.simulation import snapshot
 from drawing import draws
 from refused_calls import assert_refused, reports
 

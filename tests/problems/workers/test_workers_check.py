@@ -9,7 +9,8 @@ from workers_instances import instance, job, server
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
 from dlsched.problems.workers.instances.generate import with_tenants
-from dlsched.records import Trace, TraceJob, snapshot
+from dlsched.records import Trace, TraceJob
+from dlsched.simulation import snapshot
 
 HEAD = {"dlsched": 1, "problem": "workers"}
 SERVERS = [

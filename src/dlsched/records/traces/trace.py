@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
@@ -90,28 +88,10 @@ class Trace(Document):
 
     @property
     def first(self) -> Number:
-        """Submission of the first job: the origin of a replay's clock."""
+        """Submission of the first job: the origin of a simulation's clock."""
         return self.jobs[0].submit
 
     @property
     def span(self) -> Number:
         """Seconds from the first submission to the last."""
         return self.jobs[-1].submit - self.first
-
-    @cached_property
-    def ticks_per_second(self) -> int:
-        """Fewest ticks per second such that all times are whole: 1000 for milliseconds."""
-        times = {
-            t.denominator for job in self.jobs for t in (job.submit - self.first, job.duration)
-        }
-        return math.lcm(*times)
-
-    @cached_property
-    def ticks(self) -> tuple[list[int], list[int]]:
-        """Submissions, counted from the first one, and durations; both in ticks."""
-        rate = self.ticks_per_second
-        first = self.first
-        return (
-            [int((job.submit - first) * rate) for job in self.jobs],
-            [int(job.duration * rate) for job in self.jobs],
-        )

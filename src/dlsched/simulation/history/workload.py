@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import UnknownName
-from dlsched.simulation import Cluster, Workload
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,7 @@ class Clock(NamedTuple):
 def make_workload(
     jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, knows: str, cluster: Cluster
 ) -> Workload:
-    """Return the jobs of a period as a workload; see `dlsched.records.Period.workload`.
+    """Return the jobs of a period as a workload; see `dlsched.simulation.Period.workload`.
 
     Parameters
     ----------

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.records.history.capacity import COLUMNS, MORE, Capacity
-from dlsched.records.history.carrying import Carrying
-from dlsched.records.history.explanation import ENOUGH, Explanation, explain
-from dlsched.records.history.replay import check_replay
-from dlsched.records.history.workload import LEAD, Clock, Knows, make_workload
+from dlsched.records.capacity import COLUMNS, MORE, Capacity
 from dlsched.records.readers.rows import POOL
 from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
-from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
+from dlsched.simulation.api import simulate
+from dlsched.simulation.engine.policy import Policy
+from dlsched.simulation.history.carrying import Carrying
+from dlsched.simulation.history.explanation import ENOUGH, Explanation, explain
+from dlsched.simulation.history.replay import check_replay
+from dlsched.simulation.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.simulation.policies import make_policy
+from dlsched.simulation.run import Simulation
+from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import eligibility
+from dlsched.simulation.workload.workload import Workload
 from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:

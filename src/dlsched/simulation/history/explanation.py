@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.records.history.capacity import Capacity, highest
+from dlsched.records.capacity import Capacity, highest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.records.history import cleaning, daylight
-from dlsched.records.history.capacity import Capacity, peaks, read_nodes, spread, together
-from dlsched.records.history.division import Run, divide, overfull
-from dlsched.records.history.fields import COLUMNS, OTHERS
+from dlsched.records import cleaning, daylight
+from dlsched.records.capacity import Capacity, peaks, read_nodes, spread, together
+from dlsched.records.division import Run, divide, overfull
+from dlsched.records.fields import COLUMNS, OTHERS
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.rows import MOMENTS, POOL, Rows, tuples
 from dlsched.records.readers.settle import settle_starts
@@ -31,7 +31,7 @@ SHOWN: Final = 3
 
 
 class Assembled(NamedTuple):
-    """What a record says, in the order of `dlsched.records.history.history.History`."""
+    """What a record says, in the order of `dlsched.records.record.JobRecord`."""
 
     jobs: pd.DataFrame
     dropped: pd.DataFrame

@@ -1,17 +1,18 @@
-"""`read_history`: a scheduler's record becomes a history."""
+"""What a scheduler recorded: its jobs, what was left out of them, and the nodes."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.records.history.assembly import Assembly, horizon_of
-from dlsched.records.history.history import History
+from dlsched.records.assembly import Assembly, horizon_of
+from dlsched.records.capacity import Capacity
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.opening import Opened, open_source
@@ -28,7 +29,72 @@ OF_TRACE = TraceFormat("a job trace", lambda source: iter(()), lambda head: Fals
 """The format of a trace that is read already."""
 
 
-def read_history(
+@dataclass(frozen=True)
+class JobRecord:
+    """What a scheduler recorded.
+
+    Attributes
+    ----------
+    jobs
+        Data frame with one row per job, in the order of submission; its columns are described in
+        `dlsched.records.fields`.
+    dropped
+        Data frame with one row per row of the file that is no job here: ``row``, ``id``,
+        ``reason``.
+    others
+        Data frame of the jobs that hold nothing of the resource, but CPUs of the nodes: ``id``,
+        ``cpus``, ``start``, ``end``, ``nodes`` (names).
+    notes
+        Sentences: what was assumed, left out or corrected, with counts.
+    warnings
+        Those of the notes that belong at the head of a report.
+    capacity
+        The nodes, and where they are known from.
+    rows
+        Rows of the file, without its header.
+    where
+        The file's name.
+    format
+        One of `dlsched.records.FORMATS`, or ``"trace"``.
+    resource
+        ``"gpu"``, ``"cpu"`` or ``"node"``: what the column ``gpus`` counts.
+    timezone
+        The zone in which the file's times were taken.
+    dated
+        Whether moments are seconds since 1970; otherwise they count from the record's own origin.
+    recorded_waits
+        Whether the record says when jobs started; models of workloads do not.
+    horizon
+        The latest moment of the record: what has no end by then still ran.
+    """
+
+    jobs: pd.DataFrame
+    dropped: pd.DataFrame
+    others: pd.DataFrame = field(repr=False)
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    capacity: Capacity
+    rows: int
+    where: str
+    format: str
+    resource: str
+    timezone: str
+    dated: bool
+    recorded_waits: bool
+    horizon: float
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """First submission and latest moment of the record, in seconds since 1970."""
+        return float(self.jobs["submit"].min()), self.horizon
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions of the jobs, those with most jobs first."""
+        return [str(name) for name in self.jobs["partition"].value_counts().index]
+
+
+def read_record(
     source: str | Path | pd.DataFrame | Trace,
     format: str = "auto",
     *,
@@ -40,42 +106,8 @@ def read_history(
     nodes: str | Path | pd.DataFrame | None = None,
     clusters: str | Sequence[str] | None = None,
     limit: int | None = None,
-) -> History:
-    """Read what a scheduler recorded.
-
-    Parameters
-    ----------
-    source
-        A file, plain or gzipped; a data frame; a job trace whose jobs have a record, or the name of
-        one that comes with dlsched (``"sample-helios"``).
-    format
-        ``"sacct"`` (Slurm, text or JSON), ``"swf"`` (Standard Workload Format 2.2), ``"kueue"``
-        (workloads as JSON or YAML), ``"csv"`` (a table with named columns), the name of a published
-        trace (`dlsched.records.FORMATS`: ``"philly"``, ``"helios"``, ...), or ``"auto"``, by the
-        file's beginning.
-    columns, names, delimiter, timezone
-        As in `dlsched.records.read_trace`. A note says that no zone is given, or which is taken.
-    resource
-        What jobs are counted in: ``"gpu"``, ``"cpu"`` or ``"node"``; the processors of SWF are
-        CPUs.
-    nodes
-        The cluster's nodes: a CSV file or data frame with the columns ``name``, ``gpus``,
-        ``gpu_type``, ``partitions``, ``cluster``, or what ``sinfo -N -o "%N|%G|%P"`` prints; None
-        for the peak of the recorded occupancy, which a note says.
-    clusters
-        The clusters whose jobs are read; by default all, each with ids, nodes and partitions of its
-        own.
-    limit
-        Most rows that are read, from the first on; None for all.
-
-    Raises
-    ------
-    InstanceError
-        If the file as a whole cannot be used, naming row, column and remedy. A single row that
-        cannot be used is in `History.dropped`.
-    OptionError, UnknownName
-        If an option cannot be used.
-    """
+) -> JobRecord:
+    """Read what a scheduler recorded; see `dlsched.read_history`."""
     chosen = names_of("clusters", clusters)
     if isinstance(source, Trace):
         if resource != "gpu":
@@ -107,7 +139,7 @@ def read_history(
     made = Assembly(rows, facts, layout, zone, timezone is not None, nodes, chosen).run()
     for note in (*made.warnings, *made.notes):
         logger.warning("%s: %s", facts.where, note)
-    return History(
+    return JobRecord(
         jobs=made.jobs,
         dropped=made.dropped,
         others=made.others,

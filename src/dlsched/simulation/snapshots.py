@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
-from dlsched.records.readers.values import format_duration
+from dlsched.records.readers.values import format_duration, parse_duration
 from dlsched.records.traces.job import TraceJob
-from dlsched.records.traces.replay import Placement, moment, replay
 from dlsched.records.traces.trace import Trace
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import AnyInstance
 from dlsched.schema.fields import Id
-from dlsched.schema.quantities import Number, to_json
+from dlsched.schema.flaws import Flaw
+from dlsched.schema.quantities import Number, exact, to_json
+from dlsched.simulation.api import simulate
+from dlsched.simulation.engine.state import number
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 from dlsched.text.figures import shorten
+
+
+class Placement(NamedTuple):
+    """A job that was started.
+
+    Attributes
+    ----------
+    start, finish
+        Seconds from the trace's first submission.
+    gpus
+        ``(server, GPUs held there)`` in the order of placement.
+    """
+
+    job: TraceJob
+    start: Number
+    finish: Number
+    gpus: tuple[tuple[Id, int], ...]
 
 
 @dataclass(frozen=True)
@@ -160,18 +183,21 @@ def snapshot(
     demand: int | None = None,
     elastic: float = 0.2,
     seed: int = 0,
-    spread: bool = True,
     name: str | None = None,
 ) -> Snapshot:
-    """Replay a trace up to a moment and return the cluster as it then is.
+    """Return the cluster at a moment of a trace whose jobs run under the policy ``fifo``.
+
+    All servers are empty at the first submission. Jobs start strictly in the order of submission,
+    where `dlsched.simulation.policies.placement.Placement` puts them. At any moment jobs end first,
+    then jobs arrive, then jobs start. A job without GPUs is left out.
 
     Parameters
     ----------
     at
         Seconds from the trace's first submission, or a duration like ``"3d"``. Jobs submitted at
         that moment are included; jobs that finish at it are not.
-    servers, gpus, spread
-        The cluster, and whether jobs may be spread over it; see `dlsched.records.replay`.
+    servers, gpus
+        Number of servers, and of GPUs on each.
     demand
         Servers to return, for `Snapshot.reclaiming`; a tenth by default, at least one.
     elastic
@@ -191,12 +217,18 @@ def snapshot(
         raise OptionError(f"elastic={elastic} must be a share from 0 to 1")
     if demand is not None and demand < 0:
         raise OptionError(f"demand={demand} must be at least 0 servers")
-    seconds = moment(at)
-    history = replay(trace, servers=servers, gpus=gpus, until=seconds, spread=spread)
-    running = history.running(seconds)
-    present = [*(p.job for p in running), *history.queued]
+    if servers < 1 or gpus < 1:
+        raise OptionError("servers and gpus must be at least 1")
+    seconds = _moment(at)
+    past = [job for job in trace.jobs if job.gpus and job.submit - trace.first <= seconds]
+    placements = _placements(trace, [j for j in past if j.gpus <= servers * gpus], servers, gpus)
+    started = [p for p in placements if p.start <= seconds]
+    running = tuple(p for p in started if seconds < p.finish)
+    queued = tuple(p.job for p in placements if p.start > seconds)
     elastic_ids = frozenset(
-        job.id for job in present if job.gpus > 1 and uniform(job.id, seed) < elastic
+        job.id
+        for job in (*(p.job for p in running), *queued)
+        if job.gpus > 1 and uniform(job.id, seed) < elastic
     )
 
     def job_state(job: TraceJob, **progress: Any) -> JobState:
@@ -212,15 +244,15 @@ def snapshot(
                 p.job,
                 remaining=p.finish - seconds,
                 attained=seconds - p.start,
-                allocation=tuple((f"s{server + 1}", count) for server, count in p.gpus),
+                allocation=p.gpus,
             )
             for p in running
         ),
-        waiting=tuple(job_state(job, remaining=job.duration) for job in history.queued),
+        waiting=tuple(job_state(job, remaining=job.duration) for job in queued),
     )
-    chosen = {"elastic": elastic, "seed": seed, "spread": spread}
-    defaults = {"elastic": 0.2, "seed": 0, "spread": True}
-    options = f"{servers=}, {gpus=}, {elastic=}, {seed=}, {spread=}"
+    chosen = {"elastic": elastic, "seed": seed}
+    defaults = {"elastic": 0.2, "seed": 0}
+    options = f"{servers=}, {gpus=}, {elastic=}, {seed=}"
     options += "" if demand is None else f", {demand=}"
     return Snapshot(
         trace=trace.name,
@@ -229,16 +261,47 @@ def snapshot(
         gpus=gpus,
         demand=demand,
         running=running,
-        queued=history.queued,
-        refused=history.refused,
-        finished=len(history.placements) - len(running),
+        queued=queued,
+        refused=tuple(job for job in past if job.gpus > servers * gpus),
+        finished=len(started) - len(running),
         elastic_ids=elastic_ids,
         name=name,
-        source=f"dlsched.records.snapshot({trace.source or trace.name}, "
+        source=f"dlsched.simulation.snapshot({trace.source or trace.name}, "
         f"at={to_json(seconds)}, {options})",
         settings={k: v for k, v in chosen.items() if v != defaults[k]},
         state=state,
     )
+
+
+def _placements(
+    trace: Trace, jobs: Sequence[TraceJob], servers: int, gpus: int
+) -> tuple[Placement, ...]:
+    """Return when and where jobs run under the policy fifo, in the order of their start."""
+    if not jobs:
+        return ()
+    rows = [
+        {"id": job.id, "gpus": job.gpus, "submit": job.submit - trace.first, "work": job.duration}
+        for job in jobs
+    ]
+    workload = Workload.parse({"name": trace.name, "jobs": rows}, trace.name)
+    log = simulate(workload, Cluster.uniform(servers, gpus), "fifo").log
+    placements = []
+    for row in sorted(log.rows("segments"), key=itemgetter(1, 0)):
+        job, start, end, _, shares, *_ = row
+        held = tuple((name, count) for name, count, *_ in json.loads(shares))
+        placements.append(Placement(jobs[job], number(start), number(end), held))
+    return tuple(placements)
+
+
+def _moment(value: float | str | Number) -> Number:
+    """Return a moment after the first submission as an exact number of seconds."""
+    try:
+        seconds = exact(parse_duration(value) if isinstance(value, str) else value)
+    except Flaw as flaw:
+        raise OptionError(f"the time {flaw.problem}; write seconds, or a duration as 3d") from None
+    if seconds < 0:
+        raise OptionError(f"the time {value} is negative; count from the first submission")
+    return seconds
 
 
 def queue(
@@ -287,7 +350,7 @@ def pool(
     pooled: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
     label = f"interleaving-{trace.name}-k{resources}"
     label += "" if budget is None else f"-budget={budget}"
-    source = f"dlsched.records.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
+    source = f"dlsched.simulation.pool({trace.source or trace.name}, {resources=}, {budget=})"
     return pooled.model_copy(update={"name": name or label, "source": source})
 
 

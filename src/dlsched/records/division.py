@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from dlsched.records.history.capacity import peaks
+from dlsched.records.capacity import peaks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dlsched.records.history.capacity import Capacity
-from dlsched.records.history.division import overfull
-from dlsched.records.history.workload import Clock
+from dlsched.records.capacity import Capacity
+from dlsched.records.division import overfull
 from dlsched.results.result import Report, Violation
-from dlsched.simulation import Simulation
+from dlsched.simulation.history.workload import Clock
+from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.solvers.garbage import no_collection
 

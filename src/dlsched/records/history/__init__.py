@@ -1,1 +1,0 @@
-"""A cluster's own history: what a scheduler recorded, read, checked, explained and replayed."""
