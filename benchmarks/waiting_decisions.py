@@ -16,7 +16,7 @@ import numpy as np
 from figures import ROOT, arguments, write
 
 from dlsched.simulation import Cluster, Workload, simulate
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import PolicyError
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload, synergy_workload
 

@@ -70,6 +70,7 @@ WRONG: dict[str, tuple[Decide, str]] = {
     "no share": (held(("s1", 1)), "job b: shares are .*; write a tuple of Share"),
     "a number as group": (held(S1, group=3), "job b: group is 3; write a"),
     "preempts a text": (lambda _: Decision(preempt="b"), "preempt is 'b'; write a list of ids"),
+    "overhead without a start": (lambda _: Decision(overhead={"b": 1}), "job 'b', which is not in"),
     "returns a text": (lambda _: Decision(returned="s1"), "returned is 's1'; write a list of ids"),
     "fraction of a GPU": (held(Share("s1", 1.5), job="a"), "job a: 1.5 GPUs on s1; write"),  # type: ignore[arg-type]
     "fractions that add up": (held(Share("s1", 0.5), Share("s2", 1.5), job="a"), "0.5 GPUs on s1"),  # type: ignore[arg-type]

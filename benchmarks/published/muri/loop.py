@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from operator import itemgetter
 
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import PolicyError
 from published.muri.jobs import JobState
 from published.muri.recorder import Held, Recorder
 

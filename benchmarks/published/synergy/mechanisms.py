@@ -11,7 +11,8 @@ from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
-from dlsched.simulation.engine.policy import PolicyError, refuse_unused
+from dlsched.simulation.engine.decision import PolicyError
+from dlsched.simulation.engine.policy import refuse_unused
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT, chosen
 from published.synergy.jobs import SimulatedJob, fitting
 from published.synergy.servers import Servers

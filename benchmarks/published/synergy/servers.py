@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import PolicyError
 from published.synergy.jobs import SimulatedJob
 
 

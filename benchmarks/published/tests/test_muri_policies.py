@@ -13,7 +13,7 @@ from published.muri.recorder import Held, Recorder
 
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import PolicyError
 from dlsched.simulation.log import Segment
 
 

@@ -2,9 +2,10 @@
 
 from dlsched.simulation.api import simulate
 from dlsched.simulation.comparison import compare_policies
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
-from dlsched.simulation.engine.state import JobView, ServerView, State
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.jobs import JobView
+from dlsched.simulation.engine.policy import BasePolicy, Policy
+from dlsched.simulation.engine.state import ServerView, State
 from dlsched.simulation.environment import Environment
 from dlsched.simulation.history import Explanation, History, Period, read_history
 from dlsched.simulation.pictures.gantt import write_timeline

@@ -8,10 +8,9 @@ from typing import Any
 from dlsched.errors import OptionError
 from dlsched.schema import Number, simplify
 from dlsched.simulation.api import header
-from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.decision import Decision, PolicyError
 from dlsched.simulation.engine.engine import Engine
 from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
-from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.log import Log
 from dlsched.simulation.run import Simulation

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.jobs import Key
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Key
 from dlsched.simulation.environment import Environment
 from dlsched.simulation.policies.ordering import Fifo
 from dlsched.simulation.policies.placement import Placement

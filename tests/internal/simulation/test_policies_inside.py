@@ -1,7 +1,5 @@
 """Internal: policies' kernels and programs against brute force: seeded groups, prices, queues."""
 
-import bisect
-import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -13,7 +11,6 @@ from scipy.optimize import linprog
 
 from dlsched.problems.interleaving import iteration_time
 from dlsched.problems.interleaving.structures.groups import best_offsets
-from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.kernels import seeded_groups as kernel
 from dlsched.simulation.policies.muri_seeded import Queue, seeded_groups
 from dlsched.simulation.policies.synergy_prices import Demands, costs
@@ -124,24 +121,3 @@ def test_the_costs_of_synergys_prices_add_up_to_the_least_time(seed: int) -> Non
     least = least_time(shares, total / total.sum()) * total.sum()
     assert costs(demands, np.arange(12), work).sum() == pytest.approx(least, rel=1e-7)
     assert costs(demands, np.arange(12), np.zeros(12)).tolist() == [0] * 12
-
-
-def test_a_sequence_in_blocks_is_a_sorted_list() -> None:
-    """After any changes it has the elements of a sorted list, by every index and slice."""
-    rng = random.Random(4)
-    expected = sorted(rng.sample(range(5000), 1200))
-    ascending: Ascending[int] = Ascending(expected[::-1])
-    for step in range(3000):
-        # It grows until blocks are split, then shrinks.
-        if (step < 1400) == (rng.random() < 0.95) or not expected:
-            element = next(i for i in (rng.randrange(5000), 5000 + step) if i not in expected)
-            bisect.insort(expected, element)
-            ascending.add(element)
-        else:
-            ascending.remove(expected.pop(rng.randrange(len(expected))))
-        if step % 200 == 0:
-            assert (list(ascending), len(ascending)) == (expected, len(expected))
-            for part in (slice(3), slice(-2, None), slice(None, None, -1), slice(5, 900, 2)):
-                assert ascending[part] == expected[part]
-    with pytest.raises(IndexError):
-        ascending[len(expected)]

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any, Final, NamedTuple
 
+from dlsched.errors import DlschedError, spelled
 from dlsched.schema import Id, Number
+
+SEQUENCE: Final = (list, tuple, Sequence)
+"""The abstract class behind the usual ones, which are found in a fraction of the time."""
+
+
+class PolicyError(DlschedError):
+    """A policy decided something that the cluster cannot do, or leaves jobs waiting for ever."""
 
 
 class Share(NamedTuple):
@@ -37,7 +46,8 @@ class Allocation(NamedTuple):
     @property
     def gpus(self) -> int:
         """GPUs on all servers."""
-        return sum(share.gpus for share in self.shares)
+        shares = self.shares
+        return shares[0].gpus if len(shares) == 1 else sum(share.gpus for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,11 @@ class Decision:
         None for no such time.
     solved
         How the decision was found, for the log: method, status, objective, bound. JSON values.
+
+    Raises
+    ------
+    PolicyError
+        If a part is of another type.
     """
 
     start: Mapping[Id, Allocation] = field(default_factory=dict)
@@ -67,3 +82,48 @@ class Decision:
     overhead: Mapping[Id, Number] = field(default_factory=dict)
     wake: Number | None = None
     solved: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse parts of other types."""
+        for what, value, remedy in (
+            ("start", self.start, "ids and allocations"),
+            ("overhead", self.overhead, "ids, seconds"),
+            ("solved", self.solved, "names and values"),
+        ):
+            # The first test is that of nearly all decisions.
+            if type(value) is not dict and not isinstance(value, Mapping):
+                raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
+        for name, allocation in self.start.items():
+            _check_allocation(name, allocation)
+        for what, names in (("preempt", self.preempt), ("returned", self.returned)):
+            if names != () and not _are_names(names):
+                raise PolicyError(f"{what} is {spelled(names)}; write a list of ids")
+        unknown = [name for name in self.overhead if name not in self.start]
+        if unknown:
+            job = spelled(unknown[0])
+            raise PolicyError(f"overhead is stated for job {job}, which is not in start")
+
+
+def _are_names(names: Any) -> bool:
+    """Return whether this is a sequence of texts."""
+    listed = isinstance(names, SEQUENCE) and not isinstance(names, str)
+    return listed and all(isinstance(name, str) for name in names)
+
+
+def _check_allocation(name: object, allocation: object) -> None:
+    if not isinstance(name, str) or not isinstance(allocation, Allocation):
+        raise PolicyError(
+            f"start has {spelled(allocation)} for job {spelled(name)}; "
+            "write an Allocation for an id"
+        )
+    if not isinstance(allocation.group, str | None):
+        raise PolicyError(f"job {name}: group is {spelled(allocation.group)}; write a text or None")
+    shares: Any = allocation.shares
+    if not isinstance(shares, SEQUENCE) or not all(isinstance(share, Share) for share in shares):
+        raise PolicyError(f"job {name}: shares are {spelled(shares)}; write a tuple of Share")
+    for share in shares:
+        gpus: Any = share.gpus
+        if type(gpus) is not int and (not isinstance(gpus, Integral) or isinstance(gpus, bool)):
+            raise PolicyError(
+                f"job {name}: {spelled(gpus)} GPUs on {share.server}; write a whole number"
+            )

@@ -6,29 +6,26 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from dlsched.errors import DlschedError, describe, spelled
+from dlsched.run import Run
 from dlsched.schema import Id
-from dlsched.simulation.engine.guard import STUCK_AFTER, Watch, decide, to_json, wake_ticks
-from dlsched.simulation.engine.holdings import Holdings
-from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks, policy_name
-from dlsched.simulation.engine.state import State, number
-from dlsched.simulation.engine.views import Shown
-from dlsched.simulation.log import DecisionRow, Log
-from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
+from dlsched.simulation.engine.decision import Decision, PolicyError
+from dlsched.simulation.engine.guard import STUCK_AFTER, Watch, to_json, wake_ticks
+from dlsched.simulation.engine.holdings import NEVER, Holdings
+from dlsched.simulation.engine.policy import Policy, interval_ticks, policy_name
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.log import Log
+from dlsched.simulation.workload.clock import HORIZON, TICKS, seconds, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
 
 COMMIT_ROWS: Final = 5000
 COMMIT_SECONDS: Final = 2.0
-"""The log is written after as many rows or seconds, whichever comes first; but later where that
-would take long: after no fewer rows than jobs have started that are not complete, and no less than
-`COMMIT_SHARE` times the seconds that it took before."""
+"""The log is written after as many rows or seconds, whichever comes first; but into a file, with
+what is needed to go on from there, later where that would take long: after no fewer rows than there
+are jobs, and no less than `COMMIT_SHARE` times the seconds that it took before."""
 COMMIT_SHARE: Final = 20
-
-KINDS: Final = ("arrival", "completion", "round", "wake", "loan", "away", "cancellation")
-"""What happens at a moment, in the order in which it is done."""
-FINITE: Final = frozenset(("arrival", "completion", "loan", "away", "cancellation"))
-"""Of these, what happens finitely often."""
 
 COUNTS: Final = (
     *("now", "arrived", "completed", "decisions", "wake"),
@@ -58,24 +55,19 @@ class Engine:
         seed: int = 0,
         stuck_after: int = STUCK_AFTER,
     ) -> None:
-        self.workload = workload
-        self.cluster = cluster
-        self.policy = policy
-        self.log = log
-        self.seed = seed
-        self.jobs = workload.jobs
+        self.policy, self.log, self.seed = policy, log, seed
+        self.workload, self.cluster = workload, cluster
         self.interval = interval_ticks(policy)
         self.on_events = bool(getattr(policy, "on_events", True))
-        self.now = -1
+        self.now = self.last = -1
         self.arrived = self.completed = self.decisions = self.left = self.passed = self.loan = 0
-        self.last = -1
         self.planned = _planned(workload, cluster)
-        self.wake: int | None = None
+        self.wake: float = NEVER
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
         estimated = not getattr(policy, "own_estimates", False)
         self.holdings = Holdings(workload, cluster, where, log, estimated=estimated)
-        self.shown = Shown(self.holdings)
+        self.arrivals = [*self.holdings.jobs.submit.tolist(), NEVER]
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
 
@@ -87,110 +79,106 @@ class Engine:
         PolicyError
             If a decision is impossible, or jobs would wait for ever.
         """
+        resumable = self.log.path is not None
         committed = time.monotonic()
         took = 0.0
         while not self.over:
             self._step()
             now = time.monotonic()
             late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
-            if late or self.log.pending >= max(COMMIT_ROWS, self.holdings.started):
-                self.log.commit(state=self.to_data() if self.log.path is not None else None)
+            most = max(COMMIT_ROWS, len(self.holdings.active)) if resumable else COMMIT_ROWS
+            if late or self.log.pending >= most:
+                self.log.commit(state=self.to_data() if resumable else None)
                 committed = time.monotonic()
                 took = committed - now
                 if on_progress is not None:
-                    on_progress(self.now, self.completed, len(self.jobs))
+                    on_progress(self.now, self.completed, len(self.workload.jobs))
         self.close()
 
     @property
     def over(self) -> bool:
         """Whether no job is left."""
-        return self.completed + self.left == len(self.jobs)
+        return self.completed + self.left == len(self.workload.jobs)
 
     def close(self) -> None:
         """Write the end of a simulation that is over."""
         self.log.commit(state=None, end=self.last if self.completed else self.now)
 
+    # Events.
+
     def _step(self) -> None:
-        self.now, causes = self._next()
-        if "arrival" in causes:
-            while self._arrival() == self.now:
-                self.holdings.arrive(self.arrived, self.now)
+        """Go to the next moment, do what happens then, and let the policy decide."""
+        arrival, end, plan = self.arrivals[self.arrived], self.holdings.next_end(), self._plan()
+        turn = NEVER if self.interval is None else self._round(arrival)
+        now = min(arrival, end, turn, self.wake, plan)
+        if now >= self.latest:
+            self._refuse_moment(now)
+        self.now = now = int(now)
+        causes = []
+        if arrival == now:
+            causes.append("arrival")
+            while self.arrivals[self.arrived] == now:
+                self.holdings.arrive(self.arrived)
                 self.arrived += 1
-        if "completion" in causes:
-            self.completed += self.holdings.complete(self.now)
-            self.last = self.now
-        while self._plan() == self.now:
-            self._happen(*self.planned[self.passed][2:])
+        if end == now:
+            causes.append("completion")
+            self.completed += self.holdings.complete(now)
+            self.last = now
+        if turn == now:
+            causes.append("round")
+        if self.wake == now:
+            causes.append("wake")
+            self.wake = NEVER
+        happened = {}
+        while self._plan() == now:
+            _, _, kind, what = self.planned[self.passed]
+            happened[kind] = None
+            self._happen(kind, what)
             self.passed += 1
-        if "wake" in causes:
-            self.wake = None
-        if not FINITE.isdisjoint(causes):
+        causes += happened
+        if now in (arrival, end) or happened:
             self.watch.begin()
         asked = self.on_events or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
         if asked or first or self._in_use() > self.loan:
-            self._decide(causes)
+            self._decide(tuple(causes))
 
-    # Events.
-
-    def _next(self) -> tuple[int, tuple[str, ...]]:
-        """Return the time of the next events, and their kinds."""
-        times = (
-            self._arrival(),
-            self.holdings.next_end(),
-            self._round(),
-            self.wake,
-            self._plan(),
-        )
-        known = [moment for moment in times if moment is not None]
-        if not known:
+    def _refuse_moment(self, now: float) -> None:
+        if now == NEVER:
             raise PolicyError(
                 f"{self._who()}: {self._stuck()}, and no event is to come; start a job, or ask to "
                 "decide again (Decision.wake)"
             )
-        now = min(known)
-        if now >= self.latest:
-            raise PolicyError(
-                f"{self._who()}: the next event is at {_rough(now)} s; the clock ends at "
-                f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
-                "overhead in seconds?"
-            )
-        causes = {kind for kind, moment in zip(KINDS, times[:4], strict=False) if moment == now}
-        at = self.passed
-        while at < len(self.planned) and self.planned[at][0] == now:
-            causes.add(self.planned[at][2])
-            at += 1
-        return now, tuple([kind for kind in KINDS if kind in causes])
+        raise PolicyError(
+            f"{self._who()}: the next event is at {_rough(now)} s; the clock ends at "
+            f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
+            "overhead in seconds?"
+        )
 
     def _who(self) -> str:
         """Return the policy and the time, for messages."""
-        return f"policy {policy_name(self.policy)} at {float(number(max(0, self.now))):.15g} s"
+        return f"policy {policy_name(self.policy)} at {float(seconds(max(0, self.now))):.15g} s"
 
     def _stuck(self) -> str:
         active = self.holdings.active
-        names = ", ".join(self.jobs[j].id for j in list(active)[:3])
+        names = ", ".join(self.workload.jobs[j].id for j in list(active)[:3])
         return (
             f"{len(active)} jobs are not complete, none of them makes progress (the first: {names})"
         )
 
-    def _arrival(self) -> int | None:
-        return None if self.arrived == len(self.jobs) else self.jobs[self.arrived].submit_ticks
-
-    def _round(self) -> int | None:
+    def _round(self, arrival: float) -> float:
         """Return the next multiple of the interval at which a job is present."""
-        if self.interval is None:
-            return None
+        assert self.interval is not None, "there are rounds"
         start = self.now + 1
         if not self.holdings.active:
-            arrival = self._arrival()
-            if arrival is None:
-                return None
-            start = max(start, arrival)
+            if arrival == NEVER:
+                return NEVER
+            start = max(start, int(arrival))
         return -(-start // self.interval) * self.interval
 
-    def _plan(self) -> int | None:
+    def _plan(self) -> float:
         """Return when the next of what is planned happens."""
-        return None if self.passed == len(self.planned) else self.planned[self.passed][0]
+        return self.planned[self.passed][0] if self.passed < len(self.planned) else NEVER
 
     def _happen(self, kind: str, what: Any) -> None:
         """Change the loan, take a server away or put it back, or withdraw a job that waits."""
@@ -222,10 +210,9 @@ class Engine:
 
     def _decide(self, causes: tuple[str, ...]) -> None:
         """Let the policy decide; without jobs there is nothing to decide but the loan."""
-        usable = self.holdings.resources.gpus
         if not self.holdings.active:
-            in_use = [name for name in self.pool if name in usable]
-            self._return(in_use[self.loan :])
+            usable = self.holdings.resources.gpus
+            self._return([name for name in self.pool if name in usable][self.loan :])
             return
         try:
             self._apply(causes)
@@ -238,30 +225,54 @@ class Engine:
         running = len(holdings.held)
         waiting = len(holdings.active) - running
         began = time.perf_counter()
-        decision = decide(self.policy, self._state(causes))
+        decision = self._asked(self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
-        self.shown.close()
-        started, moved, preempted = holdings.change(
-            self.now, self.decisions, decision.preempt, decision.start, decision.overhead
-        )
+        started, moved, preempted = holdings.change(self.now, self.decisions, decision)
         if self.pool or decision.returned:
             self._return(decision.returned)
-        if self._in_use() > self.loan:
-            raise PolicyError(f"only {self.loan} servers are lent now; return the others")
-        self.wake = None if decision.wake is None else wake_ticks(decision.wake, self.now)
+            if self._in_use() > self.loan:
+                raise PolicyError(f"only {self.loan} servers are lent now; return the others")
+        self.wake = NEVER if decision.wake is None else wake_ticks(decision.wake, self.now)
         solved = to_json(dict(decision.solved), "Decision.solved") if decision.solved else "{}"
         counts = (waiting, running, started, preempted)
-        self.log.add("decisions", DecisionRow(self.now, "+".join(causes), *counts, solved))
+        self.log.add("decisions", (self.now, "+".join(causes), *counts, solved))
         if not self.decisions:
             self._memory()
         self.decisions += 1
-        nowhere = moved or preempted or holdings.next_end() is None
+        nowhere = moved or preempted or holdings.next_end() == NEVER
         if nowhere and self.watch.stuck(lambda: holdings.least_left(self.now)):
             raise PolicyError(
                 f"{self._stuck()} in {self.watch.limit} decisions that preempt or move jobs, or "
                 "start none; preempt less (is the overhead longer than the time between?), or "
                 "allow for more decisions (stuck_after=)"
             )
+
+    def _asked(self, state: State) -> Decision:
+        """Return the policy's decision.
+
+        Raises
+        ------
+        PolicyError
+            If the policy raises an error that is not dlsched's, or returns something else.
+        KeyboardInterrupt
+            Also if Ctrl-C has cut short what the policy solved: the decision would be another one.
+        """
+        interrupts = Run.interrupts
+        try:
+            decision = self.policy.decide(state)
+        except DlschedError:
+            raise
+        except Exception as error:
+            raise PolicyError(f"it raised {describe(error)}") from error
+        if Run.interrupts > interrupts:
+            raise KeyboardInterrupt
+        if not isinstance(decision, Decision):
+            what = f"it returned {spelled(decision)}"
+            raise PolicyError(f"{what}; return a dlsched.simulation.Decision")
+        return decision
+
+    def _state(self, causes: tuple[str, ...]) -> State:
+        return State(self.holdings, self.now, causes, self.decisions, self.loan, self.seed)
 
     def _memory(self) -> Any:
         """Return what the policy remembers, which is stored in the log."""
@@ -275,21 +286,6 @@ class Engine:
                 raise PolicyError(f"server {server} is returned, but is not lent at this time")
             self.holdings.resources.shut(server)
             self.log.add("loans", (self.now, server, 0))
-
-    def _state(self, causes: tuple[str, ...]) -> State:
-        holdings = self.holdings
-        self.shown.now = self.now
-        return State(
-            self.now,
-            causes,
-            self.decisions,
-            self.seed,
-            self.loan,
-            self.workload,
-            self.cluster,
-            holdings.where,
-            self.shown,
-        )
 
     # Going on after an interruption.
 
@@ -307,8 +303,7 @@ class Engine:
         """Go on from the state that `to_data` returned."""
         for name in COUNTS:
             setattr(self, name, data[name])
-        self.watch.count = data["idle"]
-        self.watch.mark = data.get("mark")
+        self.watch.count, self.watch.mark = data["idle"], data["mark"]
         if hasattr(self.policy, "memory"):
             self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])
@@ -326,7 +321,7 @@ def _planned(workload: Workload, cluster: Cluster) -> list[tuple[int, int, str, 
     return sorted([*loans, *changes, *leave], key=lambda entry: entry[:2])
 
 
-def _rough(time: int) -> str:
+def _rough(time: float) -> str:
     """Return a time in seconds with three digits, however long it is."""
     try:
         return f"{time / TICKS:.3g}"

@@ -1,26 +1,21 @@
-"""What a simulation is given, checked: jobs, what a policy returns, whether that leads anywhere."""
+"""What a simulation is given, checked: jobs, what a policy stores, whether it leads anywhere."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
-from dlsched.errors import DlschedError, InstanceError, describe, plain, spelled
-from dlsched.run import Run
+from dlsched.errors import InstanceError, plain, spelled
 from dlsched.schema import Flaw, Number, exact
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks
-from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.decision import PolicyError
+from dlsched.simulation.engine.policy import Policy, interval_ticks
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import Eligibility, eligibility, require_places
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
-SEQUENCE: Final = (list, tuple, Sequence)
-"""The abstract class behind the usual ones, which are found in a fraction of the time."""
 STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
@@ -71,74 +66,7 @@ def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
             raise InstanceError(f"workload {workload}", f"{path}.{name}", problem, remedy)
 
 
-def decide(policy: Policy, state: State) -> Decision:
-    """Return a policy's decision, with parts of the right types.
-
-    Raises
-    ------
-    PolicyError
-        If the policy raises an error that is not dlsched's, or returns something else.
-    KeyboardInterrupt
-        Also if Ctrl-C has cut short what the policy solved: the decision would be another one.
-    """
-    interrupts = Run.interrupts
-    try:
-        decision = policy.decide(state)
-    except DlschedError:
-        raise
-    except Exception as error:
-        raise PolicyError(f"it raised {describe(error)}") from error
-    if Run.interrupts > interrupts:
-        raise KeyboardInterrupt
-    if not isinstance(decision, Decision):
-        raise PolicyError(f"it returned {spelled(decision)}; return a dlsched.simulation.Decision")
-    # The first test is that of nearly all decisions.
-    start, overhead = decision.start, decision.overhead
-    for what, value, remedy in (
-        ("start", start, "ids and allocations"),
-        ("overhead", overhead, "ids, seconds"),
-        ("solved", decision.solved, "names and values"),
-    ):
-        if type(value) is not dict and not isinstance(value, Mapping):
-            raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
-    for name, allocation in start.items():
-        _check_allocation(name, allocation)
-    for what, names in (("preempt", decision.preempt), ("returned", decision.returned)):
-        if names != () and not _are_names(names):
-            raise PolicyError(f"{what} is {spelled(names)}; write a list of ids")
-    unknown = [name for name in overhead if name not in start]
-    if unknown:
-        job = spelled(unknown[0])
-        raise PolicyError(f"overhead is stated for job {job}, which is not in start")
-    return decision
-
-
-def _are_names(names: Any) -> bool:
-    """Return whether this is a sequence of texts."""
-    listed = isinstance(names, SEQUENCE) and not isinstance(names, str)
-    return listed and all(isinstance(name, str) for name in names)
-
-
-def _check_allocation(name: object, allocation: object) -> None:
-    if not isinstance(name, str) or not isinstance(allocation, Allocation):
-        raise PolicyError(
-            f"start has {spelled(allocation)} for job {spelled(name)}; "
-            "write an Allocation for an id"
-        )
-    if not isinstance(allocation.group, str | None):
-        raise PolicyError(f"job {name}: group is {spelled(allocation.group)}; write a text or None")
-    shares: Any = allocation.shares
-    if not isinstance(shares, SEQUENCE) or not all(isinstance(share, Share) for share in shares):
-        raise PolicyError(f"job {name}: shares are {spelled(shares)}; write a tuple of Share")
-    for share in shares:
-        gpus: Any = share.gpus
-        if type(gpus) is not int and (not isinstance(gpus, Integral) or isinstance(gpus, bool)):
-            raise PolicyError(
-                f"job {name}: {spelled(gpus)} GPUs on {share.server}; write a whole number"
-            )
-
-
-def wake_ticks(wake: Number | float | None, now: int) -> int | None:
+def wake_ticks(wake: Number | float, now: int) -> int:
     """Return when a policy asks to decide again.
 
     Raises
@@ -146,8 +74,6 @@ def wake_ticks(wake: Number | float | None, now: int) -> int | None:
     PolicyError
         If that is no time, or not to come.
     """
-    if wake is None:
-        return None
     try:
         asked = ticks(exact(wake) if not hasattr(wake, "denominator") else wake)
         # Long beyond the end of the clock; more digits could not be stored as JSON.

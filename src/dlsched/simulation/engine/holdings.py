@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dlsched.schema import Id, Number
-from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.policy import PolicyError
-from dlsched.simulation.engine.progress import Progress
+from dlsched.schema import Id
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.jobs import Jobs, Progress
 from dlsched.simulation.engine.resources import Resources, amount, checked
 from dlsched.simulation.engine.speeds import speed
-from dlsched.simulation.engine.table import Table
-from dlsched.simulation.engine.vectors import Arrays, Vector
-from dlsched.simulation.engine.waiting import Waiting
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.workload import Workload
+
+NEVER = float("inf")
 
 
 class _End(NamedTuple):
@@ -37,12 +35,10 @@ class Holdings:
 
     Attributes
     ----------
-    active
-        The progress of each job present, in the order of submission.
+    jobs
+        The jobs, and their progress.
     held
         What each running job holds, in the order of their last start.
-    waiting
-        The jobs that wait.
     members
         The jobs of each group that shares GPUs.
     """
@@ -56,47 +52,31 @@ class Holdings:
         *,
         estimated: bool = True,
     ) -> None:
-        self.jobs = workload.jobs
-        self.cluster = cluster
-        self.where = where
-        self.log = log
-        self.matrices = workload.matrices
-        self.position = {job.id: j for j, job in enumerate(self.jobs)}
-        self.active: dict[int, Progress] = {}
+        self.workload, self.cluster, self.where, self.log = workload, cluster, where, log
+        self.position = {job.id: j for j, job in enumerate(workload.jobs)}
+        self.jobs = Jobs(workload, estimated)
+        self.active = self.jobs.active
         self.held: dict[Id, Allocation] = {}
         self.members: dict[Id, list[int]] = {}
-        self.table = Table(self.jobs, estimated)
-        self.waiting = Waiting(self.jobs, self.table.waiting)
         self.resources = Resources(cluster)
         self._ends: list[_End] = []
-        self._unstarted: dict[int, None] = {}
+        # With a loan there are rules beside eligibility, for pairs of servers.
+        self._restricted = not where.everywhere or bool(cluster.loan_servers)
 
-    def arrive(self, j: int, now: int) -> None:
-        """Add a job that is submitted."""
-        work = self.jobs[j].work_ticks
-        self._add(j, Progress(left=work, since=now, least=work))
+    def arrive(self, j: int) -> None:
+        """Add a job at its submission."""
+        work = self.workload.jobs[j].work_ticks
+        self.jobs.add(j, Progress(left=work, since=int(self.jobs.submit[j]), least=work))
 
-    def _add(self, j: int, progress: Progress) -> None:
-        if progress.first_start is None:
-            self._unstarted[j] = None
-        self.active[j] = progress
-        self.table.update(j, progress)
-        self.table.present.add(j)
-        self.waiting.add(j)
-
-    def arrays(self, index: Vector, now: int) -> Arrays:
-        """Return jobs at positions as vectors, as they are at a time."""
-        return self.table.arrays(now, self.active, index)
-
-    def next_end(self) -> int | None:
-        """Return when the next job will be complete, if nothing changes."""
+    def next_end(self) -> float:
+        """Return when the next job will be complete, if nothing changes; or never."""
         while self._ends:
             end = self._ends[0]
             progress = self.active.get(end.job)
             if progress is not None and progress.version == end.version:
                 return end.time
             heapq.heappop(self._ends)
-        return None
+        return NEVER
 
     def least_left(self, now: int) -> int:
         """Return the least work that was ever left, of all jobs present together."""
@@ -109,74 +89,66 @@ class Holdings:
         while self.next_end() == now:
             j = heapq.heappop(self._ends).job
             groups.add(self._release(j, now, Ending.COMPLETED))
-            del self.active[j]
-            self.table.present.remove(j)
-            self.table.stop(j)
-            self.table.scaled.discard(j)
+            self.jobs.leave(j)
             self.log.add("completions", (j, now))
             count += 1
         self._set_speeds(groups, now)
         return count
 
-    def change(
-        self,
-        now: int,
-        decision: int,
-        preempt: Sequence[Id],
-        start: Mapping[Id, Allocation],
-        overhead: Mapping[Id, Number],
-    ) -> tuple[int, int, int]:
+    def change(self, now: int, number: int, decision: Decision) -> tuple[int, int, int]:
         """Preempt and start jobs; return how many start or move, move, and are preempted.
 
         Parameters
         ----------
-        decision
-            Number of the decision, for the log.
+        number
+            Of the decision, for the log.
 
         Raises
         ------
         PolicyError
             If that is impossible.
         """
+        preempt, start = decision.preempt, decision.start
         if not preempt and not start:
             return 0, 0, 0
         groups: set[Id | None] = set()
-        stopped = 0
         for name in preempt:
             if name not in self.held or name in start:
                 raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
             groups.add(self._preempt(self.position[name], now))
-            stopped += 1
         new = {name: self._checked(name, allocation) for name, allocation in start.items()}
         changed = {name: new[name] for name in new if self.held.get(name) != new[name]}
         moved = [name for name in changed if name in self.held]
         for name in changed:
             if name not in self.held:
-                self._stop_waiting(self.position[name])
+                self.jobs.start(self.position[name])
         groups.update(self._release(self.position[name], now, Ending.CHANGED) for name in moved)
         for name, allocation in changed.items():
             j = self.position[name]
-            stated = amount(self.jobs[j], "overhead", overhead.get(name))
-            pause = None if stated is None else ticks(stated)
-            startup = self.jobs[j].startup
-            if stated is None and startup is not None and self.active[j].first_start is None:
-                pause = ticks(startup)
-            if pause is not None and pause >= HORIZON // self.cluster.gpus:
-                raise PolicyError(f"job {name}: an overhead of {stated} s is too long")
+            pause = self._pause(j, decision)
             self._start(j, allocation, now, pause)
             groups.add(allocation.group)
             given = None if allocation.speed is None else str(allocation.speed)
-            self.log.add("starts", (decision, j, pause, given))
+            self.log.add("starts", (number, j, pause, given))
         self._set_speeds(groups, now)
-        return len(changed), len(moved), stopped
+        return len(changed), len(moved), len(preempt)
+
+    def _pause(self, j: int, decision: Decision) -> int | None:
+        """Return the ticks without progress with which a job starts; None for its restart."""
+        job = self.workload.jobs[j]
+        stated = amount(job, "overhead", decision.overhead.get(job.id))
+        if stated is None and self.active[j].first_start is None:
+            stated = job.startup
+        pause = None if stated is None else ticks(stated)
+        if pause is not None and pause >= HORIZON // self.cluster.gpus:
+            raise PolicyError(f"job {job.id}: an overhead of {stated} s is too long")
+        return pause
 
     def _preempt(self, j: int, now: int) -> Id | None:
         """Stop a job, which waits from now on; return the group that it leaves."""
         group = self._release(j, now, Ending.PREEMPTED)
         self.active[j].preemptions += 1
-        self.table.update(j, self.active[j])
-        self.table.stop(j)
-        self.waiting.add(j)
+        self.jobs.stop(j)
         return group
 
     def vacate(self, server: Id, now: int) -> None:
@@ -189,34 +161,25 @@ class Holdings:
         """Remove a job that waits; return whether it did."""
         if j not in self.active or self.active[j].allocation is not None:
             return False
-        del self.active[j]
-        self._unstarted.pop(j, None)
-        self.table.present.remove(j)
-        self.waiting.remove(j)
+        self.jobs.leave(j)
         return True
-
-    def _stop_waiting(self, j: int) -> None:
-        self.waiting.remove(j)
-        self.table.start(j)
 
     def _checked(self, name: Id, allocation: Allocation) -> Allocation:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
-        job = self.jobs[j]
-        where = self.where
-        # With a loan there are rules beside eligibility, for pairs of servers.
-        restricted = not where.everywhere or self.cluster.loan_servers
-        usable = where.servers[where.of_job[j]] if restricted else None
-        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""), usable)
+        job = self.workload.jobs[j]
+        usable = self.where.servers[self.where.of_job[j]] if self._restricted else None
+        matrix = self.workload.matrices.get(job.profile or "")
+        return checked(job, allocation, self.cluster, matrix, usable)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
-        job = self.jobs[j]
+        job = self.workload.jobs[j]
         progress = self.active[j]
         members = [] if new.group is None else self.members.setdefault(new.group, [])
         if not members:
             self.resources.take(new.shares, job.id)
-        elif self.held[self.jobs[members[0]].id].shares != new.shares:
+        elif self.held[self.workload.jobs[members[0]].id].shares != new.shares:
             raise PolicyError(
                 f"jobs of the group {new.group} hold different GPUs, CPUs or memory; they share "
                 "all: state the CPUs and memory if their proportional shares differ"
@@ -228,7 +191,6 @@ class Holdings:
         progress.working = now + (job.restart_ticks if overhead is None else overhead)
         if progress.first_start is None:
             progress.first_start = now
-            del self._unstarted[j]
         self.held[job.id] = new
         if new.group is None:
             self._set_speed(j, now)
@@ -236,9 +198,8 @@ class Holdings:
     def _release(self, j: int, now: int, ending: Ending) -> Id | None:
         """End a job's stretch and free what it holds; return the group that it leaves."""
         self._close(j, now, ending)
-        job = self.jobs[j]
         progress = self.active[j]
-        allocation = self.held.pop(job.id)
+        allocation = self.held.pop(self.workload.jobs[j].id)
         progress.allocation = None
         progress.gpus = 0
         if allocation.group is not None:
@@ -251,18 +212,18 @@ class Holdings:
 
     def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
         """Set the speeds of the jobs of groups that have changed."""
-        for group in sorted(self.members.keys() & groups):
+        for group in sorted(self.members.keys() & groups) if self.members else ():
             for j in self.members[group]:
                 self._set_speed(j, now)
 
     def _set_speed(self, j: int, now: int) -> None:
-        job = self.jobs[j]
+        job = self.workload.jobs[j]
         progress = self.active[j]
         allocation = progress.allocation
         assert allocation is not None, "only running jobs have a speed"
         members = self.members[allocation.group] if allocation.group is not None else []
-        partners = [self.jobs[other] for other in members if other != j]
-        matrix = self.matrices.get(job.profile or "")
+        partners = [self.workload.jobs[other] for other in members if other != j]
+        matrix = self.workload.matrices.get(job.profile or "")
         new = speed(job, allocation, self.cluster, partners, matrix)
         if progress.since < now:
             if new == progress.speed:
@@ -270,7 +231,7 @@ class Holdings:
             self._close(j, now, Ending.CHANGED)
         progress.speed = new
         progress.version += 1
-        self.table.update(j, progress)
+        self.jobs.update(j, progress)
         self._expect_end(j, progress)
 
     def _expect_end(self, j: int, progress: Progress) -> None:
@@ -280,7 +241,7 @@ class Holdings:
 
     def _close(self, j: int, now: int, ending: Ending) -> None:
         """End the present stretch of a job, and log it unless it has no length."""
-        job = self.jobs[j]
+        job = self.workload.jobs[j]
         progress = self.active[j]
         allocation = progress.allocation
         assert allocation is not None, "only running jobs have a stretch"
@@ -308,18 +269,12 @@ class Holdings:
             )
             self.log.add("segments", row)
 
-    @property
-    def started(self) -> int:
-        """How many of the jobs present have started: those of which `to_data` has much to say."""
-        return len(self.active) - len(self._unstarted)
-
     def to_data(self) -> dict[str, Any]:
         """Return the jobs present as JSON values; of jobs that never started, their positions."""
+        new = {j: p.first_start is None for j, p in self.active.items()}
         return {
-            "active": [
-                [j, self.active[j].to_data()] for j in self.active if j not in self._unstarted
-            ],
-            "unstarted": list(self._unstarted),
+            "active": [[j, p.to_data()] for j, p in self.active.items() if not new[j]],
+            "unstarted": [j for j in self.active if new[j]],
             "held": list(self.held),
             "servers": list(self.resources.gpus),
             "members": self.members,
@@ -333,16 +288,16 @@ class Holdings:
         started = {j: Progress.from_data(values) for j, values in data["active"]}
         for j in sorted({*started, *data["unstarted"]}):
             if j in started:
-                self._add(j, started[j])
+                self.jobs.add(j, started[j])
             else:
-                self.arrive(j, self.jobs[j].submit_ticks)
+                self.arrive(j)
         self.members = {name: list(jobs) for name, jobs in data["members"].items()}
         shared = {j for jobs in self.members.values() for j in jobs[1:]}
         for name in data["held"]:
             j = self.position[name]
             progress = self.active[j]
             assert progress.allocation is not None, "it runs"
-            self._stop_waiting(j)
+            self.jobs.start(j)
             self.held[name] = progress.allocation
             if j not in shared:
                 self.resources.take(progress.allocation.shares, name)

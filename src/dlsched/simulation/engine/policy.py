@@ -6,17 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
-from dlsched.errors import DlschedError, OptionError
+from dlsched.errors import OptionError
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
-
-
-class PolicyError(DlschedError):
-    """A policy decided something that the cluster cannot do, or leaves jobs waiting for ever."""
 
 
 @runtime_checkable

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dlsched.schema import Flaw, Id, Number, exact
 from dlsched.schema.quantities import LARGEST
-from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import obstacle
 from dlsched.simulation.workload.job import Job
@@ -25,22 +24,31 @@ MOST_BITS: Final = 4096
 
 
 class Resources:
-    """Free GPUs, CPUs and memory of the servers that may be used."""
+    """What is free on the servers that may be used.
+
+    Attributes
+    ----------
+    gpus
+        Free GPUs by server.
+    vector
+        The same by position in the cluster; 0 for a server that may not be used.
+    amounts
+        Free CPUs and memory by server; None where the cluster states none.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.gpus: dict[Id, int] = {}
         names, self._index, _ = cluster.order
         self.vector = np.zeros(len(names), np.int64)
-        """Free GPUs by position in the cluster; 0 for a server that may not be used."""
-        self._amounts: dict[Id, list[Fraction | None]] = {}
+        self.amounts: dict[Id, list[Fraction | None]] = {}
 
     def open(self, servers: Iterable[Id]) -> None:
         """Make servers usable; they are empty."""
         for name in servers:
             server = self.cluster.by_id[name]
             self._set(name, server.gpus)
-            self._amounts[name] = [
+            self.amounts[name] = [
                 None if amount is None else Fraction(amount)
                 for amount in (server.cpus, server.memory)
             ]
@@ -56,14 +64,10 @@ class Resources:
         if self.gpus.get(server) != self.cluster.by_id[server].gpus:
             raise PolicyError(f"server {server} is returned while jobs are on it; preempt them")
         self._set(server, 0)
-        del self.gpus[server], self._amounts[server]
+        del self.gpus[server], self.amounts[server]
 
     def _set(self, server: Id, gpus: int) -> None:
         self.gpus[server] = self.vector[self._index[server]] = gpus
-
-    def amounts(self, server: Id) -> list[Fraction | None]:
-        """Return free CPUs and memory of a server; None where the cluster states none."""
-        return self._amounts[server]
 
     def take(self, shares: Iterable[Share], job: Id) -> None:
         """Take what an allocation holds.
@@ -93,7 +97,7 @@ class Resources:
     def _change(self, share: Share, sign: int, job: Id) -> None:
         if share.cpus is None and share.memory is None:
             return
-        amounts = self._amounts[share.server]
+        amounts = self.amounts[share.server]
         for i, amount in enumerate((share.cpus, share.memory)):
             free = amounts[i]
             if amount is None or free is None:

@@ -11,8 +11,7 @@ from typing import Final
 
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
-from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix

@@ -2,116 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, overload
+from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import ClusterState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation
-from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
+from dlsched.simulation.engine.holdings import Holdings
+from dlsched.simulation.engine.jobs import Arrays, JobView, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.clock import seconds
-from dlsched.simulation.workload.cluster import Cluster, Server
-from dlsched.simulation.workload.eligibility import Eligibility
-from dlsched.simulation.workload.job import Job
-from dlsched.simulation.workload.workload import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """One job at a moment. All times are in seconds.
-
-    Attributes
-    ----------
-    job
-        The job as the workload has it.
-    remaining
-        Running time that it still needs at speed 1, for all that a scheduler knows: by
-        `Job.estimate` if it has one, and no less than a microsecond.
-    attained
-        Time that it has held GPUs.
-    service
-        The same, each second times the GPUs then held.
-    allocation
-        What it holds; None while it waits.
-    first_start
-        When it first started; None if it never did.
-    preemptions
-        How often it was preempted.
-    """
-
-    job: Job
-    remaining: Number
-    attained: Number
-    service: Number
-    allocation: Allocation | None
-    first_start: Number | None
-    preemptions: int
-
-    @property
-    def id(self) -> Id:
-        """The job's id."""
-        return self.job.id
-
-    def snapshot(self) -> JobState:
-        """Return the job as the adapters of the problems' packages take it."""
-        shares = () if self.allocation is None else self.allocation.shares
-        held = [(share.server, share.gpus) for share in shares]
-        return job_state(self.job, self.remaining, held, self.attained)
-
-
-class Views(Sequence[JobView]):
-    """Jobs in order; each view is made when it is looked at, so that a long queue costs nothing.
-
-    Parameters
-    ----------
-    positions
-        The jobs' positions in the workload.
-    view
-        Returns the view of a job as it is now.
-    """
-
-    def __init__(self, positions: Sequence[int], view: Callable[[int], JobView]) -> None:
-        self._positions, self._view = positions, view
-        self._kept: tuple[JobView, ...] | None = None
-
-    def keep(self) -> None:
-        """Make all views: the jobs are about to change, and somebody still has these."""
-        if self._kept is None:
-            self._kept = tuple(self)
-
-    def __len__(self) -> int:
-        """Return the number of jobs."""
-        return len(self._positions) if self._kept is None else len(self._kept)
-
-    def __iter__(self) -> Iterator[JobView]:
-        """Go through the jobs in order."""
-        return map(self._view, self._positions) if self._kept is None else iter(self._kept)
-
-    @overload
-    def __getitem__(self, index: int) -> JobView: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[JobView, ...]: ...
-    def __getitem__(self, index: int | slice) -> JobView | tuple[JobView, ...]:
-        """Return a job, or a tuple of several."""
-        if self._kept is not None:
-            return self._kept[index]
-        if isinstance(index, slice):
-            return tuple(map(self._view, self._positions[index]))
-        return self._view(self._positions[index])
-
-    def __add__(self, other: Sequence[JobView]) -> tuple[JobView, ...]:
-        """Return these jobs and then others."""
-        return (*self, *other)
-
-    def __repr__(self) -> str:
-        """Return the jobs as a tuple shows them."""
-        return repr(tuple(self))
+from dlsched.simulation.workload.cluster import Server
 
 
 class ServerView(NamedTuple):
@@ -123,27 +28,10 @@ class ServerView(NamedTuple):
     free_memory: Number | None
 
 
-class Shown(Protocol):
-    """What a state shows, made when it is asked for; see the properties of `State`."""
-
-    @property
-    def held(self) -> Mapping[Id, Allocation]: ...  # noqa: D102
-    @property
-    def free(self) -> Mapping[Id, int]: ...  # noqa: D102
-    @property
-    def vector(self) -> Vector: ...  # noqa: D102
-    def waiting(self) -> Views: ...  # noqa: D102
-    def running(self) -> Views: ...  # noqa: D102
-    def servers(self) -> tuple[ServerView, ...]: ...  # noqa: D102
-    def present(self) -> Arrays: ...  # noqa: D102
-    def holding(self) -> Arrays: ...  # noqa: D102
-    def vectors(self, names: Iterable[Id]) -> Arrays: ...  # noqa: D102
-    def lines(self, key: Key) -> LinesByGpus: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
 class State:
     """A cluster and its jobs at the moment of a decision.
+
+    What it has of jobs and servers is read when it is asked for, before the decision.
 
     Attributes
     ----------
@@ -155,53 +43,69 @@ class State:
     loan
         Servers of the loan pool that may be used from now on. If more of them are in use, the
         decision returns the surplus (`Decision.returned`).
+    workload, cluster, seed
+        What is simulated.
     where
         Which jobs may run on which servers, by classes.
     """
 
-    _now: int
-    causes: tuple[str, ...]
-    number: int
-    seed: int
-    loan: int
-    workload: Workload
-    cluster: Cluster
-    where: Eligibility
-    _shown: Shown
+    def __init__(
+        self,
+        holdings: Holdings,
+        now: int,
+        causes: tuple[str, ...],
+        number: int,
+        loan: int,
+        seed: int,
+    ) -> None:
+        self._now, self._holdings, self._jobs = now, holdings, holdings.jobs
+        self.causes, self.number, self.loan, self.seed = causes, number, loan, seed
+        self.workload, self.cluster, self.where = (
+            holdings.workload,
+            holdings.cluster,
+            holdings.where,
+        )
 
     @cached_property
     def time(self) -> Number:
         """Seconds on the workload's clock."""
-        return number(self._now)
+        return seconds(self._now)
 
     @cached_property
-    def waiting(self) -> Views:
+    def waiting(self) -> tuple[JobView, ...]:
         """The jobs that wait, in the order of submission."""
-        return self._shown.waiting()
+        return tuple([self._jobs.view(j, self._now) for j in self._jobs.waiting()])
 
     @cached_property
-    def running(self) -> Views:
+    def running(self) -> tuple[JobView, ...]:
         """The jobs that hold GPUs, in the order of their last start."""
-        return self._shown.running()
+        position = self._holdings.position
+        return tuple([self._jobs.view(position[name], self._now) for name in self._holdings.held])
 
     @cached_property
     def servers(self) -> tuple[ServerView, ...]:
         """The servers that may be used, in the cluster's order."""
-        return self._shown.servers()
+        resources = self._holdings.resources
+        return tuple(
+            ServerView(server, resources.gpus[server.id], *resources.amounts[server.id])
+            for server in self.cluster.servers
+            if server.id in resources.gpus
+        )
 
     @cached_property
     def arrays(self) -> Arrays:
         """The same jobs as vectors, for policies that decide often."""
-        return self._shown.present()
+        return self._jobs.present(self._now)
 
     @cached_property
     def holding(self) -> Arrays:
         """The running jobs alone as vectors."""
-        return self._shown.holding()
+        return self._jobs.holding(self._now)
 
     def vectors(self, names: Iterable[Id]) -> Arrays:
         """Return some of the jobs as vectors, in the order of submission."""
-        return self._shown.vectors(names)
+        index = sorted(self._holdings.position[name] for name in names)
+        return self._jobs.arrays(np.array(index, np.int64), self._now)
 
     def lines(self, key: Key) -> LinesByGpus:
         """Return the waiting jobs in lines, one for each number of GPUs asked for.
@@ -219,27 +123,27 @@ class State:
             The key and the position in the workload of each job, by GPUs. It is what the simulator
             goes on with: to be read in this decision, never to be changed.
         """
-        return self._shown.lines(key)
+        return self._jobs.lines(key)
 
     @property
     def allocations(self) -> Mapping[Id, Allocation]:
         """What each running job holds, in the order of their last start."""
-        return MappingProxyType(self._shown.held)
+        return MappingProxyType(self._holdings.held)
 
     @property
     def free_gpus(self) -> Mapping[Id, int]:
         """Free GPUs of each server that may be used."""
-        return MappingProxyType(self._shown.free)
+        return MappingProxyType(self._holdings.resources.gpus)
 
     @property
     def free(self) -> Vector:
         """Free GPUs by position in the cluster, a copy; 0 for a server that may not be used."""
-        return self._shown.vector.copy()
+        return self._holdings.resources.vector.copy()
 
     @property
     def free_by_class(self) -> Vector:
         """Free GPUs of each server class of `where`."""
-        return self.where.by_class(self._shown.vector)
+        return self.where.by_class(self.free)
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -260,59 +164,13 @@ class State:
         """
         return ClusterState(
             time=self.time,
-            servers=tuple(
-                ServerState(
-                    server.id,
-                    server.gpus,
-                    server.pool,
-                    server.gpu_type,
-                    server.region,
-                    server.cluster,
-                )
-                for server, *_ in self.servers
-            ),
+            servers=tuple(server_state(view.server) for view in self.servers),
             running=tuple(v.snapshot() for v in (self.running if running is None else running)),
             waiting=tuple(v.snapshot() for v in (self.waiting if waiting is None else waiting)),
         )
 
 
-def job_state(
-    job: Job, remaining: Number, held: Iterable[tuple[Id, int]] = (), attained: Number = 0
-) -> JobState:
-    """Return a job as the adapters of the problems' packages take it.
-
-    Parameters
-    ----------
-    remaining, attained
-        As in `JobView`.
-    held
-        The GPUs that it holds, by server.
-    """
-    return JobState(
-        id=job.id,
-        gpus=job.gpus,
-        min_gpus=job.min_gpus,
-        max_gpus=job.max_gpus,
-        # On the clock, as the state's time: their difference has no more digits than a double.
-        submit=number(job.submit_ticks),
-        remaining=remaining,
-        attained=attained,
-        allocation=tuple(held),
-        model=job.model,
-        stages=job.stages,
-        gpus_per_worker=job.gpus_per_worker,
-        fungible=job.fungible,
-        heterogeneous=job.heterogeneous,
-        scaling_loss=job.scaling_loss,
-        rates=job.rates,
-        gpu_type=job.gpu_type,
-        work=job.work if job.estimate is None else job.estimate,
-        tenant=job.tenant,
-        priority=job.priority,
-        regions=job.regions,
-    )
-
-
-def number(ticks: int) -> Number:
-    """Return a time in microseconds as a number of seconds."""
-    return seconds(int(ticks))
+def server_state(server: Server) -> ServerState:
+    """Return a server as the adapters of the problems' packages take it."""
+    s = server
+    return ServerState(s.id, s.gpus, s.pool, s.gpu_type, s.region, s.cluster)

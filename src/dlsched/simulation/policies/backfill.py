@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.schema import Id
-from dlsched.simulation.engine.decision import Allocation, Decision
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError
+from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import QueuePolicy
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.profile import earliest_starts

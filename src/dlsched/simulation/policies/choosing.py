@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from dlsched.simulation.engine.vectors import Arrays, Entry, LinesByGpus, Vector
+from dlsched.simulation.engine.jobs import Arrays, Entry, LinesByGpus, Vector
 
 
 class _Running:

@@ -9,20 +9,23 @@ share no servers, as partitions do not, this is one problem for each.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.jobs import Arrays, Entry, JobView, Key, LinesByGpus, Vector
 from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
-from dlsched.simulation.engine.state import ServerView, State, Views
-from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
-from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.engine.state import ServerView, State
+from dlsched.simulation.workload.cluster import LOAN, Cluster, Server
 from dlsched.simulation.workload.eligibility import POOL, Eligibility, eligibility
 from dlsched.simulation.workload.workload import Workload
+
+Flags = NDArray[np.bool_]
 
 
 def held_to(policy: Policy, workload: Workload, cluster: Cluster) -> Policy:
@@ -106,8 +109,7 @@ class Divided(BasePolicy):
         for c in order:
             others = {s for s, names in on.items() if any(class_of[name] != c for name in names)}
             vacated = {s for s, names in on.items() if not names}
-            seen = state if not vacated else _vacate(state, vacated)
-            decision = self._parts[c].decide(seen, classes == c, others, class_of, c)
+            decision = self._parts[c].decide(state, vacated, classes == c, others)
             for name in (*decision.preempt, *decision.start):
                 for names in on.values():
                     names.discard(name)
@@ -130,121 +132,127 @@ class Divided(BasePolicy):
         )
 
 
-def _vacate(state: State, servers: set[Id]) -> State:
-    """Return a state in which servers are empty that others before have left."""
-    views = tuple(
-        ServerView(v.server, v.server.gpus, v.server.cpus, v.server.memory)
-        if v.server.id in servers
-        else v
-        for v in state.servers
-    )
-    free = {view.server.id: view.free for view in views}
-    vector = np.array([free.get(server.id, 0) for server in state.cluster.servers], np.int64)
-    seen = _Seen(state)
-    seen.servers, seen.free, seen.vector = lambda: views, free, vector
-    return replace(state, _shown=seen)
+class _PartOfState(State):
+    """What a policy sees that decides for one class of jobs, on some servers.
 
+    Parameters
+    ----------
+    vacated
+        Servers that jobs of the classes before have left.
+    present
+        Which of `State.arrays` are of the class.
+    """
 
-class _Seen:
-    """What a state shows, of which some is replaced."""
+    def __init__(self, whole: State, part: _Part, vacated: set[Id], present: Flags) -> None:
+        vars(self).update(
+            {name: vars(whole)[name] for name in ("causes", "number", "loan", "seed")}
+        )
+        self._whole, self._part, self._present, self._now = whole, part, present, whole._now
+        self.workload, self.cluster, self.where = part.workload, part.cluster, part.where
+        self._held = {n: a for n, a in whole.allocations.items() if n in part.workload.by_id}
+        sizes = self.cluster.by_id
+        free = ((name, gpus) for name, gpus in whole.free_gpus.items() if name in sizes)
+        self._free = {n: sizes[n].gpus if n in vacated else gpus for n, gpus in free}
+        self._vacated = vacated
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self.held: Mapping[Id, Allocation] = state.allocations
-        self.free: Mapping[Id, int] = state.free_gpus
-        self.vector = state.free
-        self.waiting: Any = lambda: state.waiting
-        self.running: Any = lambda: state.running
-        self.servers: Any = lambda: state.servers
-        self.present: Any = lambda: state.arrays
-        self.holding: Any = lambda: state.holding
-        self.lines: Any = state.lines
-        self.vectors: Any = state.vectors
+    @cached_property
+    def waiting(self) -> tuple[JobView, ...]:
+        """The jobs of the class that wait."""
+        return tuple(view for view in self._whole.waiting if view.id in self.workload.by_id)
+
+    @cached_property
+    def running(self) -> tuple[JobView, ...]:
+        """The jobs of the class that hold GPUs."""
+        return tuple(view for view in self._whole.running if view.id in self._held)
+
+    @cached_property
+    def servers(self) -> tuple[ServerView, ...]:
+        """The servers of the class that may be used."""
+        return tuple(
+            ServerView(v.server, v.server.gpus, v.server.cpus, v.server.memory)
+            if v.server.id in self._vacated
+            else v
+            for v in self._whole.servers
+            if v.server.id in self._free
+        )
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The jobs of the class as vectors."""
+        arrays = Arrays(*(column[self._present] for column in self._whole.arrays))
+        return arrays._replace(job=self._part.place[arrays.job])
+
+    @cached_property
+    def holding(self) -> Arrays:
+        """The running ones as vectors."""
+        return Arrays(*(column[self.arrays.running == 1] for column in self.arrays))
+
+    def vectors(self, names: Iterable[Id]) -> Arrays:
+        """Return some of the jobs as vectors."""
+        arrays = self._whole.vectors(names)
+        return arrays._replace(job=self._part.place[arrays.job])
+
+    def lines(self, key: Key) -> LinesByGpus:
+        """Return the waiting jobs by GPUs, in the order of a key."""
+        waiting = Arrays(*(column[self.arrays.running == 0] for column in self.arrays))
+        lines: dict[int, list[Entry]] = {}
+        entries = zip(key(waiting).tolist(), waiting.job.tolist(), strict=True)
+        for gpus, entry in zip(waiting.gpus.tolist(), entries, strict=True):
+            lines.setdefault(gpus, []).append(entry)
+        return {gpus: sorted(line) for gpus, line in lines.items()}
+
+    @property
+    def allocations(self) -> Mapping[Id, Allocation]:
+        """What each running job of the class holds."""
+        return self._held
+
+    @property
+    def free_gpus(self) -> Mapping[Id, int]:
+        """Free GPUs of each server of the class that may be used."""
+        return self._free
+
+    @property
+    def free(self) -> Vector:
+        """The same by position in the class's cluster."""
+        return np.array([self._free.get(s.id, 0) for s in self.cluster.servers], np.int64)
 
 
 class _Part:
     """A class of jobs: the policy that decides for it, its jobs and its servers."""
 
     def __init__(
-        self, policy: Policy, workload: Workload, cluster: Cluster, jobs: Any, servers: Any
+        self, policy: Policy, workload: Workload, cluster: Cluster, jobs: Flags, servers: Flags
     ) -> None:
         self.policy: Any = policy
         positions = np.flatnonzero(jobs)
-        self.place = np.full(len(jobs), -1, np.int64)
-        self.place[positions] = np.arange(len(positions))
-        self.workload = workload.model_copy(
-            update={"jobs": tuple(workload.jobs[j] for j in positions.tolist())}
-        )
+        self.place = np.cumsum(jobs) - 1
+        mine = tuple(workload.jobs[j] for j in positions.tolist())
+        self.workload = workload.model_copy(update={"jobs": mine})
         self._usable = [cluster.servers[i] for i in np.flatnonzero(servers).tolist()]
-        self._whole = cluster
-        self._hidden: frozenset[Id] | None = None
         self.cluster = cluster
-        self._hide(frozenset())
+        self._show(self._usable)
 
-    def _hide(self, hidden: frozenset[Id]) -> None:
-        """Leave servers out of the cluster that the policy sees."""
-        if hidden != self._hidden:
-            kept = tuple(s for s in self._usable if s.id not in hidden)
-            self._hidden = hidden
-            self.cluster = self._whole.model_copy(update={"servers": kept})
-            self._where = Eligibility(
-                np.ones((1, 1), np.bool_),
-                np.zeros(len(self.workload.jobs), np.int64),
-                np.zeros(len(kept), np.int64),
-            )
+    def _show(self, servers: list[Server]) -> None:
+        """Let the policy see some servers only, on which its jobs may run."""
+        self.cluster = self.cluster.model_copy(update={"servers": tuple(servers)})
+        table, jobs = np.ones((1, 1), np.bool_), np.zeros(len(self.workload.jobs), np.int64)
+        self.where = Eligibility(table, jobs, np.zeros(len(servers), np.int64))
 
-    def decide(
-        self, state: State, present: Any, others: set[Id], class_of: Mapping[Id, int], c: int
-    ) -> Decision:
+    def decide(self, state: State, vacated: set[Id], present: Flags, others: set[Id]) -> Decision:
         """Return the decision for the jobs of this class.
 
         Parameters
         ----------
-        present
-            Which of `State.arrays` are of this class.
         others
             Servers on which jobs of other classes run.
-        class_of
-            The class of each job.
         """
-        gone = {s.id for s in self._usable if s.id not in state.free_gpus and s.pool != LOAN}
-        self._hide(frozenset(gone.union(s.id for s in self._usable if s.id in others)))
-        if not self.cluster.servers:
+        there = state.free_gpus
+        servers = [
+            s for s in self._usable if s.id not in others and (s.id in there or s.pool == LOAN)
+        ]
+        if servers != list(self.cluster.servers):
+            self._show(servers)
+        if not servers:
             return Decision()
-        arrays = self._of_class(Arrays(*(column[present] for column in state.arrays)))
-        waits = np.flatnonzero(present[state.arrays.running == 0]).tolist()
-        runs = [i for i, name in enumerate(state.allocations) if class_of[name] == c]
-        held = {n: a for n, a in state.allocations.items() if class_of[n] == c}
-        places = [state.cluster.order[1][s.id] for s in self.cluster.servers]
-        names = self.cluster.by_id
-        seen = _Seen(state)
-        seen.held, seen.vector = held, state.free[places]
-        seen.free = {s: gpus for s, gpus in state.free_gpus.items() if s in names}
-        seen.waiting = lambda: Views(waits, state.waiting.__getitem__)
-        seen.running = lambda: Views(runs, state.running.__getitem__)
-        seen.servers = lambda: tuple(v for v in state.servers if v.server.id in names)
-        seen.present = lambda: arrays
-        seen.holding = lambda: Arrays(*(column[arrays.running == 1] for column in arrays))
-        seen.lines = lambda key: _lines(key, arrays)
-        seen.vectors = lambda chosen: self._of_class(state.vectors(chosen))
-        part = replace(
-            state, workload=self.workload, cluster=self.cluster, where=self._where, _shown=seen
-        )
-        decision: Decision = self.policy.decide(part)
+        decision: Decision = self.policy.decide(_PartOfState(state, self, vacated, present))
         return decision
-
-    def _of_class(self, arrays: Arrays) -> Arrays:
-        """Return vectors of jobs of this class with their positions in its workload."""
-        return arrays._replace(job=self.place[arrays.job])
-
-
-def _lines(key: Key, jobs: Arrays) -> LinesByGpus:
-    """Return the waiting jobs by GPUs, in the order of a key."""
-    waiting = Arrays(*(column[jobs.running == 0] for column in jobs))
-    lines: dict[int, list[tuple[Any, int]]] = {}
-    keys: Vector = key(waiting)
-    for entry, gpus in zip(
-        zip(keys.tolist(), waiting.job.tolist(), strict=True), waiting.gpus.tolist(), strict=True
-    ):
-        lines.setdefault(gpus, []).append(entry)
-    return {gpus: sorted(entries) for gpus, entries in lines.items()}

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, PolicyError
-from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.jobs import JobView
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of, views_by_submission
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import TYPE

@@ -15,8 +15,9 @@ from dlsched.problems.shares.exact.water_filling import water_filling
 from dlsched.run import Run
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import JobView
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.typed import (
     base_rate,
     held_by_type,

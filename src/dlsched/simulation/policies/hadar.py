@@ -14,8 +14,9 @@ from dlsched.registry.cluster_state import ClusterState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import JobView
 from dlsched.simulation.engine.policy import BasePolicy, refuse_unused
-from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.policies.typed import (
     UNTYPED,

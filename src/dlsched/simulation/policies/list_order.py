@@ -9,8 +9,8 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import Id, Number
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, PolicyError
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.list_modes import Mode, Modes, fitting
 from dlsched.simulation.policies.placement import Placement

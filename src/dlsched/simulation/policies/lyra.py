@@ -15,8 +15,9 @@ from dlsched.registry import problem
 from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import job_state
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import State, job_state
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.completion_rates import completion_rates
 from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.policies.lyra_queue import AHEAD, Kinds, Queue

@@ -9,8 +9,9 @@ from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.state import State, job_state, number
-from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.engine.jobs import job_state
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.workload.clock import seconds, ticks
 from dlsched.simulation.workload.cluster import LOAN
 
 Held = dict[Id, int]
@@ -180,5 +181,5 @@ class Draft:
             new = Allocation(shares)
             if new != self.state.allocations.get(name):
                 start[name] = new
-                overhead[name] = number(max(0, self.until.get(name, 0) - self.now))
+                overhead[name] = seconds(max(0, self.until.get(name, 0) - self.now))
         return Decision(start, self.preempted, self.returned, overhead, solved=solved)

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
-from dlsched.simulation.engine.state import State, job_state
-from dlsched.simulation.engine.vectors import Vector
+from dlsched.simulation.engine.jobs import Vector, job_state
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.lyra_scaling import known_time
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
 from dlsched.simulation.workload.job import Job

@@ -14,8 +14,8 @@ from dlsched.problems.dispatch import Solution, rank
 from dlsched.problems.dispatch.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.schema import Id, Number
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, PolicyError
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.clock import TICKS, ticks

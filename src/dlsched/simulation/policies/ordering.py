@@ -10,10 +10,10 @@ from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
-from dlsched.simulation.engine.decision import Decision
-from dlsched.simulation.engine.policy import BasePolicy, PolicyError
+from dlsched.simulation.engine.decision import Decision, PolicyError
+from dlsched.simulation.engine.jobs import Arrays, Vector
+from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.choosing import choose
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.walking import Room, place_by_class, walk

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.vectors import Vector
+from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 

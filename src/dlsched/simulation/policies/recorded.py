@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.schema import Id
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, PolicyError
-from dlsched.simulation.engine.state import State, number
-from dlsched.simulation.engine.vectors import Vector
+from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
+from dlsched.simulation.engine.jobs import Vector
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
@@ -66,7 +67,7 @@ class Recorded(BasePolicy):
         now = state.time
         due: list[int] = list(self.memory["late"])
         at = self.memory["next"]
-        while at < len(order) and number(_start(jobs[order[at]])) <= now:
+        while at < len(order) and seconds(_start(jobs[order[at]])) <= now:
             due.append(order[at])
             at += 1
         if not {"away", "cancellation"}.isdisjoint(state.causes):
@@ -89,7 +90,7 @@ class Recorded(BasePolicy):
                 else:
                     start[jobs[j].id] = placed
         self.memory = {"next": at, "late": late}
-        wake = number(_start(jobs[order[at]])) if at < len(order) else None
+        wake = seconds(_start(jobs[order[at]])) if at < len(order) else None
         return Decision(start, wake=wake)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from dlsched.errors import UnknownName
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
 from dlsched.simulation.policies.synergy_rounds import (

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.simulation.engine.jobs import Arrays
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Arrays
 from dlsched.simulation.policies.synergy_prices import Demands, costs
 from dlsched.simulation.workload.clock import TICKS
 

@@ -16,8 +16,7 @@ from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, spe
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.results.result import Result
 from dlsched.run import Run
-from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.synergy_orders import Best

@@ -9,8 +9,8 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.policies.ordering import QueuePolicy
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import LOAN

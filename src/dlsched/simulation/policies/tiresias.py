@@ -11,8 +11,8 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
-from dlsched.simulation.engine.state import State, number
-from dlsched.simulation.engine.vectors import Arrays, Vector
+from dlsched.simulation.engine.jobs import Arrays, Vector
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
 from dlsched.simulation.policies.typed import (
     held_by_type,
@@ -21,7 +21,7 @@ from dlsched.simulation.policies.typed import (
     require_one_type,
     supply,
 )
-from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.clock import seconds, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import TYPE
 from dlsched.simulation.workload.workload import Workload
@@ -100,7 +100,7 @@ class Tiresias(OrderingPolicy):
             return decision
         until_limit = self.limits[queue[moving]] - jobs.service[moving]
         wait = int(np.min(-(-until_limit // jobs.gpus[moving])))
-        return replace(decision, wake=number(ticks(state.time) + wait))
+        return replace(decision, wake=seconds(ticks(state.time) + wait))
 
     def _by_type(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run, each on one type."""

@@ -13,9 +13,9 @@ import numpy as np
 from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
 from dlsched.schema.quantities import simplify
-from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.policy import PolicyError
-from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
+from dlsched.simulation.engine.jobs import JobView
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job

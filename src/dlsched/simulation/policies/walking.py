@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.eligibility import Eligibility
 from dlsched.simulation.workload.job import Job
