@@ -10,6 +10,7 @@ is audited.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import lyra_text
 from figures import arguments, write
@@ -44,10 +45,12 @@ from lyra_cases import (
     of_share,
 )
 from lyra_inputs import WHOLE, days_of
-from lyra_tables import SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
+from lyra_tables import METRICS, SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
 
 SEEDS = range(5)
 TRACES = range(10)
+LOADS = (0.695, 0.775)
+"""At the first the baseline queues as printed, at the second it uses what is printed."""
 MEANS = {"mean queueing": "mean_queueing", "mean completion": "mean_jct"}
 
 
@@ -214,6 +217,35 @@ def fleet() -> Iterator[str]:
     yield from ratios(pairs, FLEET, range(1), MEANS)
 
 
+EVERYWHERE = [of_share(case, 1.0) for case in (*SCALING[1::2], ELASTIC)]
+"""AFS, Pollux and Lyra where all jobs are elastic."""
+
+
+def calibrated(load: float) -> Iterator[str]:
+    """Yield rows 1 to 5 and 9 of Table 5 on the calibrated workload at a load."""
+    size = BUSY._replace(load=load)
+    cases = [BASELINE, *SCENARIOS, LOAN]
+    yield from titled(f"Table 5 on the calibrated workload, load {load:g}", lyra_text.CALIBRATED)
+    yield from table(cases, size, SEEDS, bounded=True)
+    metrics = METRICS | {"both in use": "overall"}
+    yield from ratios([(BASELINE, case) for case in cases[1:]], size, SEEDS, metrics)
+    yield from spreads(cases, size, SEEDS, ("both in use, %", "preempted, %"))
+
+
+def calibrated_elastic(load: float) -> Iterator[str]:
+    """Yield elastic scaling alone (Tables 5 and 9, Figures 14 and 15) at a load."""
+    size = BUSY._replace(load=load)
+    title = f"Elastic scaling alone on the calibrated workload, load {load:g}"
+    yield from titled(title, lyra_text.CALIBRATED)
+    others = [SCALING[0], *SCALING[1::2], WRONG[-1]]
+    everywhere = EVERYWHERE if load == LOADS[-1] else []
+    yield from table([BASELINE, *others, ELASTIC, *everywhere], size, SEEDS)
+    pairs = [(BASELINE, case) for case in (ELASTIC, *others, *everywhere)]
+    pairs += [(case, ELASTIC) for case in others]
+    pairs += [(case, everywhere[-1]) for case in everywhere[:-1]]
+    yield from ratios(pairs, size, SEEDS, MEANS)
+
+
 SECTIONS = {
     "scaling": scaling,
     "loaning": loaning,
@@ -230,6 +262,8 @@ SECTIONS = {
     "readings": readings,
     "optimum": optima,
     "fleet": fleet,
+    **{f"calibrated-{load:g}": partial(calibrated, load) for load in LOADS},
+    **{f"elastic-{load:g}": partial(calibrated_elastic, load) for load in LOADS},
 }
 
 if __name__ == "__main__":
