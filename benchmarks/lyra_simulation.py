@@ -19,11 +19,8 @@ from lyra_cases import (
     BASIC,
     BUSY,
     ELASTIC,
-    FLEET,
-    FLEET_CASES,
     GROUPS,
     IDEAL_CASE,
-    KEEPING,
     LOAN,
     LOANING,
     LOSSY,
@@ -118,25 +115,10 @@ def wrong() -> Iterator[str]:
     yield from ratios([*pairs, *((case, ELASTIC) for case in WRONG)], SMALL, SEEDS, MEANS)
 
 
-def checkpoints() -> Iterator[str]:
-    """Yield what checkpoints change (Figure 13)."""
-    yield from titled("Checkpoints (Figure 13)", lyra_text.CHECKPOINTS)
-    for name, first in (("Loan only", LOAN), ("Ideal", IDEAL_CASE)):
-        yield from table([first, *KEEPING[name]], SMALL, SEEDS)
-        yield from ratios([(first, case) for case in KEEPING[name]], SMALL, SEEDS, MEANS)
-        yield from spreads(
-            [first, *KEEPING[name]],
-            SMALL,
-            SEEDS,
-            ("preempted, %", "preempted of those without checkpoints, %"),
-        )
-
-
 def shares() -> Iterator[str]:
     """Yield the schemes by the share of elastic jobs (Figures 14 to 16)."""
     yield from titled("The share of elastic jobs (Figures 14 to 16)", lyra_text.SHARES)
-    afs, pollux = SCALING[1], SCALING[3]
-    three = (afs, pollux, ELASTIC)
+    three = (*SCALING[1:], ELASTIC)
     chosen = {share: [of_share(case, share) for case in three] for share in SHARES}
     lossy = of_share(ELASTIC, 1.0, scaling_loss=0.2)
     cases = [*(case for share in SHARES for case in chosen[share]), lossy]
@@ -209,15 +191,7 @@ def figure10() -> Iterator[str]:
     yield from figure_10(OVERLOADED, SEEDS)
 
 
-def fleet() -> Iterator[str]:
-    """Yield the paper's number of servers."""
-    yield from titled("The paper's servers", lyra_text.FLEET, range(1))
-    yield from table(FLEET_CASES, FLEET, range(1))
-    pairs = [(BASELINE, case) for case in FLEET_CASES[1:]]
-    yield from ratios(pairs, FLEET, range(1), MEANS)
-
-
-EVERYWHERE = [of_share(case, 1.0) for case in (*SCALING[1::2], ELASTIC)]
+EVERYWHERE = [of_share(case, 1.0) for case in (*SCALING[1:], ELASTIC)]
 """AFS, Pollux and Lyra where all jobs are elastic."""
 
 
@@ -237,7 +211,7 @@ def calibrated_elastic(load: float) -> Iterator[str]:
     size = BUSY._replace(load=load)
     title = f"Elastic scaling alone on the calibrated workload, load {load:g}"
     yield from titled(title, lyra_text.CALIBRATED)
-    others = [SCALING[0], *SCALING[1::2], WRONG[-1]]
+    others = [SCALING[0], *SCALING[1:], WRONG[-1]]
     everywhere = EVERYWHERE if load == LOADS[-1] else []
     yield from table([BASELINE, *others, ELASTIC, *everywhere], size, SEEDS)
     pairs = [(BASELINE, case) for case in (ELASTIC, *others, *everywhere)]
@@ -253,7 +227,6 @@ SECTIONS = {
     "scenarios": scenarios,
     "wrong": wrong,
     "testbed": testbed,
-    "checkpoints": checkpoints,
     "bootstrap": bootstrap,
     "shares": shares,
     "table6": table6,
@@ -261,7 +234,6 @@ SECTIONS = {
     "figure10": figure10,
     "readings": readings,
     "optimum": optima,
-    "fleet": fleet,
     **{f"calibrated-{load:g}": partial(calibrated, load) for load in LOADS},
     **{f"elastic-{load:g}": partial(calibrated_elastic, load) for load in LOADS},
 }

@@ -75,10 +75,8 @@ BARS: dict[str, Bars] = {
 of the problems with their gaps by size."""
 _MOST_ROWS = 14
 CLAIMS = Path(__file__).resolve().parent / "claims.md"
-VERDICTS = (
-    *("holds", "same direction, other inputs", "holds in part", "does not hold"),
-    "cannot be tested",
-)
+VERDICTS = ("holds", "same direction, other inputs", "holds in part", "does not hold",
+            "cannot be tested")  # fmt: skip
 _PEER_MARKS = "osD^vP"
 
 
@@ -259,11 +257,11 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
     looks = zip(VERDICTS, (blue, other, green, orange, colours["grid"]), strict=True)
     left = dict.fromkeys(found, 0)
     for verdict, colour in looks:
-        label: str | None = verdict
         for y, (paper, rows) in enumerate(found.items()):
             count = sum(row.get("verdict", "").startswith(f"**{verdict}**") for row in rows)
-            ax.barh(y, count, left=left[paper], height=0.66, color=colour, label=label)
-            label = None
+            ax.barh(
+                y, count, left=left[paper], height=0.66, color=colour, label=None if y else verdict
+            )
             if count:
                 middle = left[paper] + count / 2
                 look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
