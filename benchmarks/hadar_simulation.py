@@ -1,7 +1,7 @@
 """Hadar's simulations (sections II, IV and VI): duration, completion times, use of GPUs, bounds.
 
     python benchmarks/hadar_simulation.py [section4 readings inputs program optimum figure5 eq10
-        example section6 corollary slots]
+        example section6 over_hadar corollary slots]
 
 Without arguments every section; prints markdown and writes it to
 benchmarks/figures/hadar_simulation.md. Every simulation is audited. Rates are those of
@@ -422,7 +422,8 @@ def figure5() -> Iterator[str]:
 SECTIONS = {
     "section4": section4, "readings": readings, "inputs": inputs, "program": program,
     "optimum": optimum, "figure5": figure5, "eq10": eq10, "example": hadar_example.example,
-    "section6": hadar_nodes.section6, "corollary": hadar_nodes.corollary,
+    "section6": hadar_nodes.section6, "over_hadar": hadar_nodes.over_hadar,
+    "corollary": hadar_nodes.corollary,
     "slots": hadar_nodes.slots,
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lyra_readings import OnLoanOnly, SkippingFifo, afs_pairs
+from lyra_readings import OnLoanOnly, SkippingFifo
 
 Paper = tuple[float | None, float | None, float | None]
 NOTHING: Paper = (None, None, None)
@@ -24,8 +24,6 @@ class Size(NamedTuple):
 SMALL = Size(28, 33, 4, 0.82)
 """A sixteenth of the paper's servers, and four days."""
 BUSY = Size(28, 33, 7, 0.95)
-FLEET = Size(443, 520, 1, 2.4)
-"""The paper's servers. They are empty at the start; by this load, jobs queue within the day."""
 OVERLOADED = Size(56, 65, 2, 3.0)
 """Of Figure 10: the servers on loan are in use, as in Figure 9."""
 RESAMPLED = SMALL._replace(drawn="resampled")
@@ -69,9 +67,6 @@ LOANING = (
 SCALING = (
     Case("Elastic only: gandiva", (3035, 15912, None), "gandiva", False),
     Case("Elastic only: afs", (2284, 15045, None), "afs", False),
-    Case(
-        "Elastic only: afs, its own pairs", NOTHING, "lyra", False, options={"elastic": afs_pairs}
-    ),
     Case("Elastic only: pollux", (2791, 14534, None), "pollux", False),
 )
 SCENARIOS = (BASIC, ADVANCED_CASE, MIXED_CASE, IDEAL_CASE)
@@ -105,16 +100,6 @@ WRONG = tuple(
          workload={"wrong": share})
     for share in (0.2, 0.4, 0.6)
 )  # fmt: skip
-KEEPING = {
-    name: tuple(
-        Case(
-            f"{name}, {100 * share:.0f} % with checkpoints", workload={**what, "checkpoints": share}
-        )
-        for share in (0.4, 0.8)
-    )
-    for name, what in (("Loan only", FIXED), ("Ideal", IDEAL))
-}
-"""Figure 13's caption says Ideal; its text compares with row 9 of Table 5, loan only."""
 SHARES = (0.2, 1.0)
 
 
@@ -162,7 +147,6 @@ READINGS = (
     BASIC,
 )
 PAIRS_READINGS = tuple((BASELINE, case) for case in READINGS[1:])
-FLEET_CASES = (BASELINE, BASIC, LOAN, ELASTIC)
 TABLE_10 = (
     BASELINE._replace(paper=(1532, 4078, 0)),
     BASIC._replace(paper=(1109, 3335, 18)),

@@ -74,9 +74,6 @@ def run_case(case: Case, size: Size, seed: int) -> dict[str, Any]:
         summary = run.summary
         figures = {name: summary[name] for name in KEPT}
         figures["preempted"] = 100 * summary["preemptions"] / summary["jobs"]
-        lost = np.array([not job.checkpoints for job in run.workload.jobs])
-        preempted = int(run.jobs["preemptions"].to_numpy()[lost].sum())
-        figures["lost"] = 100 * preempted / summary["jobs"]
         figures["longest"] = longest(run)
         found = usage(run, size.days, size.training, size.inference, seed)
         _known[key] = figures | found | reclaims(run) | {"cpu": seconds}

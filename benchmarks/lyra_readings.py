@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import dlsched
-from dlsched.errors import OptionError
-from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
+from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.simulation import Decision, State
 from dlsched.simulation.policies.lyra import Lyra
 from dlsched.simulation.policies.ordering import Fifo
@@ -77,52 +76,3 @@ def _lyra(instance: Instance) -> Solution:
     solution = dlsched.solve(instance, "lyra").solution
     assert isinstance(solution, Solution)
     return solution
-
-
-def afs_pairs(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Return workers by AFS's own rule (Hwang et al., NSDI'21), after every job has its base.
-
-    Of a pair of jobs, a with less time left and b, b is to grow if (p'_b - p_b) / p'_b is above
-    (p'_a - p_a) / p_a, with the throughputs p now and p' with one more worker: then the sum of both
-    completion times is less. The winner of all pairs in turn gets a worker, until nothing fits.
-    Gains are per GPU of a worker, as Lyra's authors have it; base demands are served as by `afs`.
-
-    Raises
-    ------
-    OptionError
-        If there are two pools.
-    """
-    if instance.pools:
-        raise OptionError("afs_pairs is for clusters without a loan")
-    workers, free = {job.id: job.min_workers for job in instance.jobs if job.running}, instance.gpus
-    for job in instance.jobs:
-        if not job.running and job.gpus(job.min_workers) <= free:
-            workers[job.id] = job.min_workers
-            free -= job.gpus(job.min_workers)
-    growing = [
-        job for job in instance.jobs if job.id in workers and job.max_workers > job.min_workers
-    ]
-    while growing:
-        growing = [
-            job
-            for job in growing
-            if workers[job.id] < job.max_workers and job.gpus_per_worker <= free
-        ]
-        best: Job | None = None
-        for job in growing:
-            if best is None or _comes_first(job, best, workers):
-                best = job
-        if best is not None:
-            workers[best.id] += 1
-            free -= best.gpus_per_worker
-    return Solution(workers=workers)
-
-
-def _comes_first(job: Job, best: Job, workers: dict[str, int]) -> bool:
-    """Return whether a job is to grow before the best one so far."""
-    pair = (job, best)
-    now, then = ([float(j.running_time(workers[j.id] + more)) for j in pair] for more in (0, 1))
-    # Relative gains: of the one with more time left by p', of the other one by p.
-    of_new = [(1 - then[k] / now[k]) / j.gpus_per_worker for k, j in enumerate(pair)]
-    of_old = [(now[k] / then[k] - 1) / j.gpus_per_worker for k, j in enumerate(pair)]
-    return of_new[0] > of_old[1] if now[0] >= now[1] else of_new[1] <= of_old[0]

@@ -10,6 +10,7 @@ is audited.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import lyra_text
 from figures import arguments, write
@@ -18,11 +19,8 @@ from lyra_cases import (
     BASIC,
     BUSY,
     ELASTIC,
-    FLEET,
-    FLEET_CASES,
     GROUPS,
     IDEAL_CASE,
-    KEEPING,
     LOAN,
     LOANING,
     LOSSY,
@@ -44,10 +42,12 @@ from lyra_cases import (
     of_share,
 )
 from lyra_inputs import WHOLE, days_of
-from lyra_tables import SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
+from lyra_tables import METRICS, SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
 
 SEEDS = range(5)
 TRACES = range(10)
+LOADS = (0.695, 0.775)
+"""At the first the baseline queues as printed, at the second it uses what is printed."""
 MEANS = {"mean queueing": "mean_queueing", "mean completion": "mean_jct"}
 
 
@@ -115,25 +115,10 @@ def wrong() -> Iterator[str]:
     yield from ratios([*pairs, *((case, ELASTIC) for case in WRONG)], SMALL, SEEDS, MEANS)
 
 
-def checkpoints() -> Iterator[str]:
-    """Yield what checkpoints change (Figure 13)."""
-    yield from titled("Checkpoints (Figure 13)", lyra_text.CHECKPOINTS)
-    for name, first in (("Loan only", LOAN), ("Ideal", IDEAL_CASE)):
-        yield from table([first, *KEEPING[name]], SMALL, SEEDS)
-        yield from ratios([(first, case) for case in KEEPING[name]], SMALL, SEEDS, MEANS)
-        yield from spreads(
-            [first, *KEEPING[name]],
-            SMALL,
-            SEEDS,
-            ("preempted, %", "preempted of those without checkpoints, %"),
-        )
-
-
 def shares() -> Iterator[str]:
     """Yield the schemes by the share of elastic jobs (Figures 14 to 16)."""
     yield from titled("The share of elastic jobs (Figures 14 to 16)", lyra_text.SHARES)
-    afs, pollux = SCALING[1], SCALING[3]
-    three = (afs, pollux, ELASTIC)
+    three = (*SCALING[1:], ELASTIC)
     chosen = {share: [of_share(case, share) for case in three] for share in SHARES}
     lossy = of_share(ELASTIC, 1.0, scaling_loss=0.2)
     cases = [*(case for share in SHARES for case in chosen[share]), lossy]
@@ -206,12 +191,33 @@ def figure10() -> Iterator[str]:
     yield from figure_10(OVERLOADED, SEEDS)
 
 
-def fleet() -> Iterator[str]:
-    """Yield the paper's number of servers."""
-    yield from titled("The paper's servers", lyra_text.FLEET, range(1))
-    yield from table(FLEET_CASES, FLEET, range(1))
-    pairs = [(BASELINE, case) for case in FLEET_CASES[1:]]
-    yield from ratios(pairs, FLEET, range(1), MEANS)
+EVERYWHERE = [of_share(case, 1.0) for case in (*SCALING[1:], ELASTIC)]
+"""AFS, Pollux and Lyra where all jobs are elastic."""
+
+
+def calibrated(load: float) -> Iterator[str]:
+    """Yield rows 1 to 5 and 9 of Table 5 on the calibrated workload at a load."""
+    size = BUSY._replace(load=load)
+    cases = [BASELINE, *SCENARIOS, LOAN]
+    yield from titled(f"Table 5 on the calibrated workload, load {load:g}", lyra_text.CALIBRATED)
+    yield from table(cases, size, SEEDS, bounded=True)
+    metrics = METRICS | {"both in use": "overall"}
+    yield from ratios([(BASELINE, case) for case in cases[1:]], size, SEEDS, metrics)
+    yield from spreads(cases, size, SEEDS, ("both in use, %", "preempted, %"))
+
+
+def calibrated_elastic(load: float) -> Iterator[str]:
+    """Yield elastic scaling alone (Tables 5 and 9, Figures 14 and 15) at a load."""
+    size = BUSY._replace(load=load)
+    title = f"Elastic scaling alone on the calibrated workload, load {load:g}"
+    yield from titled(title, lyra_text.CALIBRATED)
+    others = [SCALING[0], *SCALING[1:], WRONG[-1]]
+    everywhere = EVERYWHERE if load == LOADS[-1] else []
+    yield from table([BASELINE, *others, ELASTIC, *everywhere], size, SEEDS)
+    pairs = [(BASELINE, case) for case in (ELASTIC, *others, *everywhere)]
+    pairs += [(case, ELASTIC) for case in others]
+    pairs += [(case, everywhere[-1]) for case in everywhere[:-1]]
+    yield from ratios(pairs, size, SEEDS, MEANS)
 
 
 SECTIONS = {
@@ -221,7 +227,6 @@ SECTIONS = {
     "scenarios": scenarios,
     "wrong": wrong,
     "testbed": testbed,
-    "checkpoints": checkpoints,
     "bootstrap": bootstrap,
     "shares": shares,
     "table6": table6,
@@ -229,7 +234,8 @@ SECTIONS = {
     "figure10": figure10,
     "readings": readings,
     "optimum": optima,
-    "fleet": fleet,
+    **{f"calibrated-{load:g}": partial(calibrated, load) for load in LOADS},
+    **{f"elastic-{load:g}": partial(calibrated_elastic, load) for load in LOADS},
 }
 
 if __name__ == "__main__":

@@ -36,7 +36,6 @@ METRICS = {
 }
 SPREAD = {
     "preempted, %": ("preempted", ".2f"),
-    "preempted of those without checkpoints, %": ("lost", ".2f"),
     "both in use, %": ("overall", ".1f"),
     "borrowed in use, %": ("borrowed_usage", ".1f"),
     "borrowed in use on the least day, %": ("least_day", ".1f"),

@@ -75,7 +75,8 @@ BARS: dict[str, Bars] = {
 of the problems with their gaps by size."""
 _MOST_ROWS = 14
 CLAIMS = Path(__file__).resolve().parent / "claims.md"
-VERDICTS = ("holds", "holds in part", "does not hold", "cannot be tested")
+VERDICTS = ("holds", "same direction, other inputs", "holds in part", "does not hold",
+            "cannot be tested")  # fmt: skip
 _PEER_MARKS = "osD^vP"
 
 
@@ -252,15 +253,15 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
         if found and "verdict" in found[0][0] and "claim" in found[0][0]
     }
     figure, ax = plt.subplots(figsize=(6.2, 1.1 + 0.36 * len(found)), layout="constrained")
-    blue, orange, green = colours["lines"][:3]
-    looks = zip(VERDICTS, (blue, green, orange, colours["grid"]), strict=True)
+    blue, orange, green, other = colours["lines"][:4]
+    looks = zip(VERDICTS, (blue, other, green, orange, colours["grid"]), strict=True)
     left = dict.fromkeys(found, 0)
     for verdict, colour in looks:
-        label: str | None = verdict
         for y, (paper, rows) in enumerate(found.items()):
             count = sum(row.get("verdict", "").startswith(f"**{verdict}**") for row in rows)
-            ax.barh(y, count, left=left[paper], height=0.66, color=colour, label=label)
-            label = None
+            ax.barh(
+                y, count, left=left[paper], height=0.66, color=colour, label=None if y else verdict
+            )
             if count:
                 middle = left[paper] + count / 2
                 look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
@@ -271,7 +272,7 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
     ax.set_xlabel("claims")
     ax.tick_params(length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
 
 

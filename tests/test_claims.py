@@ -25,7 +25,7 @@ CLAIMS = [(name, claim) for name, said in PAPERS.items() for claim in said["clai
 OBJECTIONS = [(name, each) for name, said in PAPERS.items() for each in said.get("objections", [])]
 TEXTS = ROOT.parent / "shared" / "papers"
 """The papers' texts, where a machine has them."""
-FIRST = {"lyra": 1, "muri": 43, "hadar": 61, "mast": 82, "synergy": 102, "": 120}
+FIRST = {"lyra": 1, "muri": 43, "hadar": 61, "mast": 82, "synergy": 102, "": 121}
 """The first number of each paper's rows when they got names; later rows have higher ones."""
 
 _PLACES = re.compile(
@@ -56,7 +56,7 @@ def test_names_of_rows_stay() -> None:
     assert all(re.fullmatch(rf"{name}-\d+", claim["id"]) for name, claim in CLAIMS)
     limits = zip(FIRST, FIRST.values(), [*FIRST.values()][1:], strict=False)
     published = {f"{name}-{n}" for name, first, end in limits for n in range(first, end)}
-    assert len(published) == 119
+    assert len(published) == 120
     assert published - set(names) == set()
 
 
@@ -75,10 +75,11 @@ def test_links_to_figures_resolve() -> None:
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS)
 def test_rows_are_whole(name: str, claim: dict[str, Any]) -> None:
-    """A row has every field, a verdict and a reading of the lists, and commands that exist."""
-    assert set(rows.FIELDS) <= set(claim) <= {*rows.FIELDS, "cells", "printed"}
+    """A row has every field, inputs, grades and a reading of the lists, and commands that exist."""
+    assert set(rows.FIELDS) <= set(claim) <= {*rows.FIELDS, "cells", "quoted"}
     assert all(claim.values())
-    assert claim["verdict"] in rows.VERDICTS
+    assert claim["inputs"] in rows.INPUTS
+    assert set(claim["parts"].values()) <= set(rows.GRADES)
     assert set(claim["reading"].split(" and ")) <= set(rows.READINGS)
     for command in re.split("; | and ", claim["command"]):
         program, script, *named = command.split()
@@ -87,23 +88,59 @@ def test_rows_are_whole(name: str, claim: dict[str, Any]) -> None:
         assert not named or set(named) - {"DIR"} <= set(cells.sections(Path(script).stem))
 
 
+@pytest.mark.parametrize(
+    ("inputs", "grades", "verdict"),
+    [
+        ("other", ["so", "so"], "holds"),
+        ("other", ["so", "same way"], "same direction, other inputs"),
+        ("the paper's", ["so", "same way"], "holds in part"),
+        ("other", ["same way", "otherwise"], "holds in part"),
+        ("other", ["so", "open"], "holds in part"),
+        ("other", ["otherwise", "open"], "does not hold"),
+        ("the paper's", ["open", "open"], "cannot be tested"),
+    ],
+)
+def test_verdicts_follow_from_grades(inputs: str, grades: list[str], verdict: str) -> None:
+    """Each verdict has one rule, and every one is on the page with its rule."""
+    parts = dict(enumerate(grades))
+    assert rows.verdict({"inputs": inputs, "parts": parts}) == verdict
+    head = (ROOT / "benchmarks" / "claims" / "head.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| ([a-z ,]+) \|", head, re.MULTILINE)) >= set(rows.VERDICTS)
+
+
+@pytest.mark.parametrize(("name", "claim"), CLAIMS)
+def test_rows_are_short(name: str, claim: dict[str, Any]) -> None:
+    """The cells of a row, but its name and section, have at most 45 words."""
+    shown = re.sub(r"\]\([^)]*\)", "", " ".join(render.cells_of(claim)))
+    assert len(shown.split()) <= 45
+
+
+def test_arithmetic_of_printed_figures() -> None:
+    """What follows from printed figures alone: MAST's section 5.4, Hadar's section VI-C."""
+    a_day = 24 * 3600 * 1000 / 5.5
+    assert [round(300 / 34, 1), round(a_day / 1e6, 1)] == [8.8, 15.7]
+    assert round((a_day / 100_000) ** 0.5, 1) == 12.5
+    assert [round(1.56 / 1.20, 2), round(1.62 / 1.21, 2)] == [1.30, 1.34]
+
+
 @pytest.mark.parametrize(("name", "row"), [*CLAIMS, *OBJECTIONS])
 def test_numbers_are_read_from_somewhere(name: str, row: dict[str, Any]) -> None:
     """A number is a cell's, the paper's, the setting's, or that of the test that is named.
 
     Every cell is used, and numbers that are quoted from the paper are in its text.
     """
-    texts = [row.get(field, "") for field in ("measured", "because", "answer")]
-    known = [row.get(field, "") for field in ("claim", "setting", "objection", "command")]
+    texts = [row.get(field, "") for field in ("ours", "measured", "because", "answer")]
+    known = [row.get(field, "") for field in ("claim", "printed", "text", "setting", "objection")]
     tests = [ROOT / word for word in row.get("command", "").split() if "tests/" in word]
+    known += [row.get("command", "")]
     known += [test.read_text(encoding="utf-8") for test in tests]
-    sources = _numbers(" ".join([*known, *row.get("printed", [])]).replace("_", ""))
+    sources = _numbers(" ".join([*known, *row.get("quoted", [])]).replace("_", ""))
     assert _numbers(" ".join(rows.unfilled(text) for text in texts)) - sources == set()
     used = " ".join(re.findall(r"\{([^{}]*)\}", " ".join(texts)))
     assert {each for each in row.get("cells", {}) if not re.search(rf"\b{each}\b", used)} == set()
     if TEXTS.is_dir():
         text = (TEXTS / f"{name}.txt").read_text(encoding="utf-8").replace(",", "")
-        for printed in row.get("printed", []):
+        for printed in row.get("quoted", []):
             number = re.escape(printed.replace(",", ""))
             assert re.search(rf"(?<![\d.]){number}(?!\d)", text), printed
 

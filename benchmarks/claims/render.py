@@ -12,7 +12,7 @@ from typing import Any
 
 from cells import heading, sections
 from markdown.extensions.toc import slugify
-from rows import PAPERS, VERDICTS, filled, paper
+from rows import PAPERS, VERDICTS, filled, paper, verdict
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
@@ -21,16 +21,23 @@ DOCS = HERE.parents[1] / "docs"
 def claims_page() -> str:
     """Return the text of docs/claims.md."""
     papers = [(name, paper(name)) for name in PAPERS]
-    counts = Counter(claim["verdict"] for _, p in papers for claim in p["claims"])
-    total = ", ".join(f"{counts[v]} {words[counts[v] != 1]}" for v, words in VERDICTS.items())
+    counts = Counter(verdict(claim) for _, p in papers for claim in p["claims"])
+    total = ", ".join(said.format(counts[v]) for v, said in VERDICTS.items())
     head = (HERE / "head.md").read_text(encoding="utf-8")
     lines = [head, f"{sum(counts.values())} claims: {total}."]
     for name, said in papers:
         lines += ["", f"## {said['paper']}", ""]
-        lines += [f"[What its authors would object](objections/{name}.md)", ""]
-        lines += ["| row | section | claim | measured | verdict | from |", "|---" * 6 + "|"]
-        lines += [_row(claim) for claim in said["claims"]]
+        lines += [f"[Each row in detail, and what its authors would object](objections/{name}.md)"]
+        lines += ["", "| row | claim | printed | ours | verdict | from |", "|---" * 6 + "|"]
+        lines += [_row(name, claim) for claim in said["claims"]]
     return "\n".join(lines) + "\n"
+
+
+def cells_of(claim: dict[str, Any]) -> list[str]:
+    """Return the cells of a claim's row, but the first, which names it."""
+    links = _links(claim, "../benchmarks/figures") or _tests(claim["command"], "..")
+    ours = filled(claim["ours"], claim)
+    return [claim["claim"], claim["printed"], ours, f"**{verdict(claim)}**", links]
 
 
 def objections_page(name: str) -> str:
@@ -40,8 +47,8 @@ def objections_page(name: str) -> str:
         f"# {said['paper']}: what its authors would object",
         "",
         "Objections that a referee for the authors would raise against [our rows](../claims.md),",
-        "with our answers. Written by `make claims`, which reads measured numbers from the figure",
-        "pages.",
+        "with our answers; then each row in detail. Written by `make claims`, which reads measured",
+        "numbers from the figure pages.",
     ]
     for objection in said.get("objections", []):
         lines += ["", f"**{filled(objection['objection'], objection)}**", ""]
@@ -50,29 +57,49 @@ def objections_page(name: str) -> str:
             lines += ["", f"From {links}."]
     lines += ["", "## What is simplified", ""]
     lines += [f"- {simplified}" for simplified in said.get("simplified", [])]
+    lines += ["", "## Each row in detail", ""]
+    lines += ["| row | claim | measured | statements | from |", "|---" * 5 + "|"]
+    lines += [_detail(claim) for claim in said["claims"]]
     return "\n".join(lines) + "\n"
 
 
-def _row(claim: dict[str, Any]) -> str:
+def _row(name: str, claim: dict[str, Any]) -> str:
+    row = claim["id"]
+    named = f'<a id="{row}"></a>[{row}](objections/{name}.md#{row}): {claim["section"]}'
+    return f"| {' | '.join([named, *cells_of(claim)])} |"
+
+
+def _detail(claim: dict[str, Any]) -> str:
     measured = filled(claim["measured"], claim)
     measured += f" *{claim['setting']}* Reading: {claim['reading']}."
-    verdict = f"**{claim['verdict']}**: {filled(claim['because'], claim)}"
-    origin = [_links(claim, "../benchmarks/figures"), f"`{claim['command']}`", _seconds(claim)]
-    name = f'<a id="{claim["id"]}"></a>{claim["id"]}'
+    parts = "; ".join(f"{statement}: *{grade}*" for statement, grade in claim["parts"].items())
+    graded = f"{parts}. Inputs: {claim['inputs']}. {filled(claim['because'], claim)}"
+    links = _links(claim, "../../benchmarks/figures")
+    origin = [links, f"`{claim['command']}`", _seconds(claim)]
+    name = f'<a id="{claim["id"]}"></a>[{claim["id"]}](../claims.md#{claim["id"]})'
     return (
-        f"| {name} | {claim['section']} | {claim['claim']} | {measured} | {verdict} "
-        f"| {'; '.join(filter(None, origin))} |"
+        f"| {name} | {claim['text']} | {measured} | {graded} | {'; '.join(filter(None, origin))} |"
     )
 
 
 def _links(row: dict[str, Any], folder: str) -> str:
-    links = set()
+    links: dict[str, dict[str, str]] = {}
     for page, key, _, _, *table in row.get("cells", {}).values():
-        above = heading(page, key, *table)
-        name = key if above == heading(page, key) else above
-        anchor = slugify(above.replace("`", ""), "-")
-        links.add(f"[{page}, {name}]({folder}/{page}.md#{anchor})")
-    return ", ".join(sorted(links))
+        anchor = slugify(heading(page, key, *table).replace("`", ""), "-")
+        same = [name for name, a in links.get(page, {}).items() if a == anchor]
+        if not same:
+            number = sum(name.split(" ")[0] == key for name in links.get(page, {}))
+            links.setdefault(page, {})[f"{key} {number + 1}" if number else key] = anchor
+    return "; ".join(
+        f"{page}: " + ", ".join(f"[{n}]({folder}/{page}.md#{a})" for n, a in sorted(named.items()))
+        for page, named in sorted(links.items())
+    )
+
+
+def _tests(command: str, folder: str) -> str:
+    """Return links to the tests that a row's command names."""
+    files = [word for word in command.split() if word.startswith(("tests/", "benchmarks/"))]
+    return ", ".join(f"[{Path(file).stem}]({folder}/{file})" for file in files)
 
 
 def _seconds(row: dict[str, Any]) -> str:

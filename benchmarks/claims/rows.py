@@ -2,7 +2,7 @@
 
 In a text ``{name}`` is a cell as printed, ``{name:.2f}`` its number in that format, and
 ``{a / b:.1f}`` a number calculated from cells; a row's ``cells`` say where each name is. A cell
-with several numbers, a mean and its range, is a list: ``{max(a):.1f}``.
+with several numbers, a mean and its range, is a list: ``{max(a):.1f}``, ``{last(a):.1f}``.
 """
 
 from __future__ import annotations
@@ -19,22 +19,26 @@ from cells import cell, numbers
 HERE = Path(__file__).resolve().parent
 PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
 VERDICTS = {
-    "holds": ("holds", "hold"),
-    "holds in part": ("holds in part", "hold in part"),
-    "does not hold": ("does not hold", "do not hold"),
-    "cannot be tested": ("cannot be tested", "cannot be tested"),
+    "holds": "{} hold",
+    "same direction, other inputs": "{} have the same direction on other inputs",
+    "holds in part": "{} hold in part",
+    "does not hold": "{} do not hold",
+    "cannot be tested": "{} cannot be tested",
 }
-"""Verdicts, and what a sentence says of one claim and of several."""
+"""Verdicts, and what a sentence says of how many claims have one."""
 FIELDS = (
-    *("id", "section", "claim", "setting", "reading"),
-    *("measured", "verdict", "because", "command"),
+    *("id", "section", "claim", "printed", "ours", "inputs", "parts"),
+    *("text", "setting", "reading", "measured", "because", "command"),
 )
 READINGS = ("paper", "public code", "ours")
+INPUTS = ("the paper's", "other")
+GRADES = ("so", "same way", "otherwise", "open")
+"""What was found of a statement; the page's head says when it is which."""
 
 _PLACEHOLDER = re.compile(r"\{([^{}:]+)(?::([^{}]+))?\}")
 _FUNCTIONS = {
     "min": min, "max": max, "sum": sum, "len": len, "abs": abs, "mean": statistics.fmean,
-    "median": statistics.median,
+    "median": statistics.median, "last": lambda values: values[-1],
 }  # fmt: skip
 _EXPRESSION = (
     *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp),
@@ -45,6 +49,18 @@ _EXPRESSION = (
 def paper(name: str) -> dict[str, Any]:
     """Return what the file of a paper says, texts as written."""
     return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def verdict(claim: dict[str, Any]) -> str:
+    """Return the verdict that follows from a claim's inputs and its statements' grades."""
+    grades = set(claim["parts"].values())
+    if grades == {"open"}:
+        return "cannot be tested"
+    if grades == {"so"}:
+        return "holds"
+    if claim["inputs"] == "other" and grades <= {"so", "same way"}:
+        return "same direction, other inputs"
+    return "holds in part" if grades & {"so", "same way"} else "does not hold"
 
 
 def filled(text: str, row: dict[str, Any]) -> str:

@@ -28,6 +28,16 @@ def test_figure_4() -> None:
     assert (best.method, tuple(best.objective)) == ("blossom", (2,))
 
 
+def test_fused_jobs_of_section_4_1() -> None:
+    """E, fused of A and C, and F interleave at gamma 1; F with A or with C alone at 0.75."""
+    jobs = {job.id: job.stages for job in dlsched.load("muri-fig4").jobs}
+    fused = tuple(a + c for a, c in zip(jobs["A"], jobs["C"], strict=True))
+    other = (2, 4)
+    assert fused == (4, 2)
+    assert gamma([fused, other]) == 1
+    assert {gamma([jobs[name], other]) for name in "AC"} == {Fraction("0.75")}
+
+
 def test_figure_6() -> None:
     """A has 2 on the CPU, B 2 on the GPU: gamma 0.5 with T = 5, in the worst order 0.4167 at 6."""
     instance = dlsched.load("muri-fig6")

@@ -27,6 +27,16 @@ def test_a_vertex_of_stage_two_fragments_few_jobs(multi: bool) -> None:
     assert stated is not None and int(stated[1]) <= 18
 
 
+@pytest.mark.parametrize("multi", [True, False])
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_stage_one_is_at_least_the_optimum(seed: int, multi: bool) -> None:
+    """Theorem 4.1: no solution has more throughput than the program over one large server."""
+    instance = dlsched.generate("sensitivity", seed, servers=2, multi=multi)
+    best = dlsched.solve(instance)
+    assert best.status == "optimal"
+    assert dlsched.solve(instance, "synergy_opt").bound[0].value >= float(best.objective[0]) - 1e-6
+
+
 def test_synergy_opt_uses_the_solver_of_the_run() -> None:
     """The option `solver` is that of stage one."""
     pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
