@@ -23,11 +23,13 @@ from dlsched.cli.output import put_line
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
 from dlsched.cli.verify import put_report
+from dlsched.display.table import Row
 from dlsched.registry import problem
+from dlsched.results.performance_profiles import ending
 from dlsched.run import Stage
 from dlsched.sweeps import Store, read_suite
 from dlsched.sweeps.report import write_report
-from dlsched.sweeps.statistics import EvaluatedRun, evaluate_rows
+from dlsched.sweeps.stored_runs import evaluate_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = 2
@@ -43,14 +45,14 @@ def examples(name: str) -> list[dlsched.Instance]:
     return found
 
 
-def drawn(runs: Sequence[EvaluatedRun]) -> list[EvaluatedRun]:
+def drawn(runs: Sequence[Row]) -> list[Row]:
     """Return the exact runs that get a picture: the papers' examples, the largest of a problem."""
-    exact = [run for run in runs if run.row["method"] == "exact" and run.objective is not None]
+    exact = [run for run in runs if run["method"] == "exact" and run["solution_sha256"]]
     names = {
         e.name for p in dlsched.list_problems() for e in problem(p).module("generate").examples()
     }
-    largest = {run.row["problem"]: run for run in sorted(exact, key=lambda run: run.row["size"])}
-    return [run for run in exact if run.row["instance"] in names or run in largest.values()]
+    largest = {run["problem"]: run for run in sorted(exact, key=lambda run: run["size"])}
+    return [run for run in exact if run["instance"] in names or run in largest.values()]
 
 
 def draw(pairs: Sequence[tuple[str, Path]], folder: Path) -> None:
@@ -80,9 +82,9 @@ def put_wrong_answer(out: Path) -> None:
     put_report(dlsched.verify(EXAMPLE, out / "wrong.json"))
 
 
-def put_end(runs: Sequence[EvaluatedRun], out: Path, seconds: float) -> None:
+def put_end(runs: Sequence[Row], out: Path, seconds: float) -> None:
     """Say what was done, and the three things to look at."""
-    proven = sum(run.ending == "proven" for run in runs)
+    proven = sum(ending(run) == "proven" for run in runs)
     put_line(
         f"{len(runs)} runs in {seconds:.0f} seconds, {proven} of them to a proven optimum. Every "
         "solution was checked in exact arithmetic by code that shares nothing with the methods."
@@ -113,7 +115,7 @@ def main(out: Path) -> int:
         with Store(out) as store:
             runs = evaluate_rows(store.rows())
             pairs = [
-                (run.row["instance"], store.solution_file(run.row["solution_sha256"]))
+                (run["instance"], store.solution_file(run["solution_sha256"]))
                 for run in drawn(runs)
             ]
         pictures = pool.submit(draw, pairs, out / "pictures")
@@ -127,7 +129,7 @@ def main(out: Path) -> int:
         pictures.result()
         put("\n")
         put_end(runs, out, time.monotonic() - began)
-    return status_of(run.row for run in runs)
+    return status_of(runs)
 
 
 if __name__ == "__main__":

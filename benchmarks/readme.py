@@ -21,8 +21,8 @@ from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.table import data_frame
 from dlsched.schema.files import write_bytes
 from dlsched.sweeps import Store
-from dlsched.sweeps.plots import OVERVIEW_INCHES
-from dlsched.sweeps.statistics import evaluate_rows, run_rows
+from dlsched.sweeps.report import OVERVIEW_INCHES
+from dlsched.sweeps.stored_runs import stored_runs
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = re.compile(r"(?<=^```console\n\$ make demo\n).*?(?=^```$)", re.M | re.S)
@@ -49,7 +49,7 @@ def write_pictures(results: Path) -> None:
     """Write all problems at a glance, on the runs of the demo, for a page and for a telephone."""
     mpl.use("agg")
     with Store(results) as store:
-        table = data_frame(run_rows(evaluate_rows(store.rows())))
+        table = stored_runs(store)
     for name, inches in OVERVIEW_INCHES.items():
         with mpl.rc_context({"figure.figsize": (inches, inches)}):
             content = picture_bytes(dlsched.plot_overview(table), "svg", "plate")

@@ -13,7 +13,7 @@ import dlsched
 from dlsched import library
 from dlsched.records import read_trace
 from dlsched.registry import problem
-from dlsched.sweeps.statistics import closed
+from dlsched.results.objective import closed
 from readers import scip_optimum
 
 NAMES = library.names()

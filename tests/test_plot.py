@@ -272,7 +272,7 @@ def test_gaps_are_those_of_the_table() -> None:
         gaps = 100 * rows[rows["method"] == name]["gap_to_best"].astype(float)
         assert own == pytest.approx(sorted(gaps))
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "arc_flow\n6 of 6 optimal"
+    assert labels[0] == "arc_flow\noptimal in all levels: 6 of 6"
 
 
 def test_what_is_optimal_to_nine_digits_is_counted_as_optimal() -> None:
@@ -284,8 +284,8 @@ def test_what_is_optimal_to_nine_digits_is_counted_as_optimal() -> None:
     assert exact["at_optimum"].tolist() == [True] * 3 and not muri["at_optimum"].any()
     ax = dlsched.plot_comparison(rows, "gaps")
     assert [label.get_text() for label in ax.get_yticklabels()] == [
-        "exact\n3 of 3 optimal",
-        "muri\n0 of 3 optimal",
+        "exact\noptimal in all levels: 3 of 3",
+        "muri\noptimal in all levels: 0 of 3",
     ]
     assert not ax.lines[1].get_xdata().any()  # where exact's runs are drawn
 

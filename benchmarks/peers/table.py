@@ -20,8 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dlsched.sweeps import Store, statistics
-from dlsched.sweeps.statistics import EvaluatedRun
+from dlsched.display.table import Row
+from dlsched.results.performance_profiles import ending, label_of
+from dlsched.results.statistics import solution_of
+from dlsched.sweeps import Store
+from dlsched.sweeps.stored_runs import evaluate_rows
 
 FILE = Path(__file__).resolve().parents[1] / "figures" / "peers.md"
 NAMES = {
@@ -59,17 +62,17 @@ which a peer proved the optimum in less time than ours did, and names the peers.
 """
 
 
-Cases = dict[tuple[str, str], dict[str, list[EvaluatedRun]]]
+Cases = dict[tuple[str, str], dict[str, list[Row]]]
 """The runs by problem and parameters, then by method."""
 
 
-def cases_of(runs: Sequence[EvaluatedRun]) -> Cases:
+def cases_of(runs: Sequence[Row]) -> Cases:
     """Return the runs of each case."""
     cases: Cases = {}
     for run in runs:
-        problem = run.row["problem"]
-        case = run.row["instance"].removeprefix(f"{problem}-").rpartition("-")[0].replace("-", ", ")
-        cases.setdefault((problem, case), defaultdict(list))[run.label].append(run)
+        problem = run["problem"]
+        case = run["instance"].removeprefix(f"{problem}-").rpartition("-")[0].replace("-", ", ")
+        cases.setdefault((problem, case), defaultdict(list))[label_of(run)].append(run)
     return cases
 
 
@@ -79,14 +82,14 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def _cells(by_label: Mapping[str, list[EvaluatedRun]], labels: Sequence[str]) -> list[str]:
+def _cells(by_label: Mapping[str, list[Row]], labels: Sequence[str]) -> list[str]:
     ours = _seconds(by_label["exact"])
     return [_cell(by_label.get(label, []), ours, label == "exact") for label in labels]
 
 
-def size_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
+def size_lines(runs: Sequence[Row]) -> Iterator[str]:
     """Yield a table for each problem."""
-    for problem in dict.fromkeys(run.row["problem"] for run in runs):
+    for problem in dict.fromkeys(run["problem"] for run in runs):
         cases = {case: by for (p, case), by in cases_of(runs).items() if p == problem}
         labels = [name for name in NAMES if any(name in by for by in cases.values())]
         heads = ["instance", *map(NAMES.__getitem__, labels)]
@@ -98,7 +101,7 @@ def size_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
             yield from _table(heads, rows)
 
 
-def regime_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
+def regime_lines(runs: Sequence[Row]) -> Iterator[str]:
     """Yield the table of regimes, a row for each."""
     cases = cases_of(runs)
     labels = [name for name in NAMES if any(name in by for by in cases.values())]
@@ -107,10 +110,10 @@ def regime_lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
     yield from _table(heads, rows)
 
 
-def _faster(by_label: Mapping[str, list[EvaluatedRun]]) -> str:
+def _faster(by_label: Mapping[str, list[Row]]) -> str:
     """Return on how many instances a peer proved the optimum in less time than ours."""
     proved = {
-        label: {run.row["instance"]: run.row["seconds"] for run in runs if _ending(run) is None}
+        label: {run["instance"]: run["seconds"] for run in runs if _ending(run) is None}
         for label, runs in by_label.items()
     }
     ours = proved.pop("exact")
@@ -118,13 +121,13 @@ def _faster(by_label: Mapping[str, list[EvaluatedRun]]) -> str:
         NAMES[label]: [i for i, seconds in found.items() if seconds < ours.get(i, np.inf)]
         for label, found in proved.items()
     }
-    of = len({run.row["instance"] for run in by_label["exact"]})
+    of = len({run["instance"] for run in by_label["exact"]})
     names = [f"{name} {len(which)}" for name, which in faster.items() if which]
     total = len({i for which in faster.values() for i in which})
     return f"{total} of {of}" + (f" ({', '.join(names)})" if names else "")
 
 
-def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
+def _cell(runs: Sequence[Row], ours: float, own: bool) -> str:
     if not runs:
         return ""
     endings = {_ending(run) for run in runs} - {None}
@@ -135,7 +138,7 @@ def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
     return f"{seconds:.3g} s" if own else f"{seconds / ours:.3g}"
 
 
-def _gap_left(runs: Sequence[EvaluatedRun]) -> str:
+def _gap_left(runs: Sequence[Row]) -> str:
     """Return the worst gap of the runs that were not proved in time; empty if there is none."""
     gaps = [ending for ending in map(_ending, runs) if isinstance(ending, float)]
     if not gaps:
@@ -143,26 +146,25 @@ def _gap_left(runs: Sequence[EvaluatedRun]) -> str:
     return f"{np.format_float_positional(float(f'{100 * max(gaps):.2g}'), trim='-')} %"
 
 
-def _ending(run: EvaluatedRun) -> str | float | None:
+def _ending(run: Row) -> str | float | None:
     """Return what stands instead of a time, a word or a gap; nothing if it was proved."""
-    if run.row["status"] == "error":
-        return "refused" if run.row["reason"].startswith("OptionError") else "error"
-    if run.ending == "failed":
-        return str(run.row["status"])
-    if run.objective is None:
-        return str(run.row["status"])
-    gaps = [g for g in run.gaps if g is not None]
-    left = next((g for g in gaps if g), 0.0)
-    done = run.ending == "proven" or (run.row["kind"] == "heuristic" and left < 1e-9)
+    if run["status"] == "error":
+        return "refused" if run["reason"].startswith("OptionError") else "error"
+    if ending(run) == "failed":
+        return str(run["status"])
+    if not solution_of(run):
+        return str(run["status"])
+    left = run["gap_to_best"] or 0.0
+    done = ending(run) == "proven" or (run["kind"] == "heuristic" and left < 1e-9)
     return None if done else left
 
 
-def _seconds(runs: Sequence[EvaluatedRun]) -> float:
+def _seconds(runs: Sequence[Row]) -> float:
     """Return the geometric mean over instances of the median over the runs on each."""
     by_instance: dict[str, list[float]] = defaultdict(list)
     for run in runs:
-        if run.row["seconds"] is not None:
-            by_instance[run.row["instance"]].append(run.row["seconds"])
+        if run["seconds"] is not None:
+            by_instance[run["instance"]].append(run["seconds"])
     return float(np.exp(np.mean(np.log([np.median(each) for each in by_instance.values()]))))
 
 
@@ -170,12 +172,12 @@ def main(folder: str) -> None:
     """Read a sweep, and write its part of the page."""
     with Store(folder) as store:
         rows = store.rows()
-    runs = statistics.evaluate_rows(rows)
+    runs = evaluate_rows(rows)
     versions = json.loads(rows[0]["versions"])
     said = ", ".join(f"{name} {version}" for name, version in versions.items())
     machine = f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
     sizes, title, regimes = FILE.read_text(encoding="utf-8").partition("\n## Regimes\n")
-    if len({run.row["instance"].rpartition("-")[2] for run in runs}) > 2:  # ten seeds, not two
+    if len({run["instance"].rpartition("-")[2] for run in runs}) > 2:  # ten seeds, not two
         title, regimes = REGIMES, "\n".join(regime_lines(runs)) + machine
     else:
         sizes = HEAD + "\n".join(size_lines(runs)) + machine

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dlsched.api import list_methods as list_methods
     from dlsched.api import list_problems as list_problems
     from dlsched.api import load as load
+    from dlsched.api import load_comparison as load_comparison
+    from dlsched.api import load_result as load_result
     from dlsched.api import load_solution as load_solution
     from dlsched.api import model as model
     from dlsched.api import prove as prove
@@ -87,7 +89,7 @@ _NAMES = {
     "api": (
         "best_solutions bound check_bound check_proof compare export frame_columns "
         "from_frames frontier generate list_instances list_methods list_problems load "
-        "load_solution model prove prove_bound read_result save solve verify what_if"
+        "load_comparison load_result load_solution model prove prove_bound read_result save solve verify what_if"
     ),
     "errors": (
         "DlschedError ExtraMissing InstanceChanged InstanceError OptionError "

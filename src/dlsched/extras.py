@@ -14,6 +14,7 @@ EXTRAS = {
     "filelock": "bench",
     "gymnasium": "gymnasium",
     "hypothesis": "testing",
+    "itables": "bench",
     "jinja2": "bench",
     "matplotlib": "plot",
     "psutil": "bench",

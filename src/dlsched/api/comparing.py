@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext, suppress
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.display.table import Failure, Row, comparison_rows, data_frame
-from dlsched.errors import SolverDisagreement, describe
+from dlsched.errors import OptionError, SolverDisagreement, describe
 from dlsched.registry import Method, MethodLike
 from dlsched.registry.labels import distinguish, method_labels
 from dlsched.registry.methods import SOLVE_KEYWORDS, Options
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
+from dlsched.schema.instance_link import link_instance
 from dlsched.variants import VariantProblem, owner_of
 
 if TYPE_CHECKING:
     import pandas
+
+    from dlsched.display.comparison import Comparison
 
 
 def compare(
@@ -29,8 +38,10 @@ def compare(
     methods: Sequence[MethodLike],
     *,
     on_answer: Callable[[Result | Failure], None] | None = None,
+    jobs: int = 1,
+    on: Executor | None = None,
     **solve_options: Any,
-) -> pandas.DataFrame:
+) -> Comparison:
     """Solve every instance with every method and return one row for each.
 
     An exception does not end the comparison. A method that raises gives a row with status
@@ -42,7 +53,12 @@ def compare(
     instances, methods
         Anything that `solve` takes.
     on_answer
-        Called with each result or failure as soon as it is there.
+        Called with each result or failure as soon as it is there, in the order of the rows.
+    jobs
+        Number of runs at a time, each in a process of its own from 2 on: methods must then be names
+        or functions of a module, and a script needs ``if __name__ == "__main__":``.
+    on
+        An executor that makes the runs instead, as Dask's ``Client.get_executor()``.
     **solve_options
         Passed on to `solve`. An option that some of the methods lack is an error of these.
 
@@ -53,12 +69,20 @@ def compare(
 
     Returns
     -------
-    pandas.DataFrame
-        The columns are described in `dlsched.display.table.COLUMNS`. ``gap`` is to the bound that
-        the method itself proved, ``gap_to_best`` to the best bound known. Different instances with
-        one name have 8 digits of their digest added to it.
+    Comparison
+        A data frame, printed as its summary. The columns are described in
+        `dlsched.display.table.COLUMNS`. ``gap`` is to the bound that the method itself proved,
+        ``gap_to_best`` to the best bound known. Different instances with one name have 8 digits of
+        their digest added to it.
     """
-    return data_frame(comparison(instances, methods, on_answer=on_answer, **solve_options))
+    rows = comparison(instances, methods, on_answer=on_answer, jobs=jobs, on=on, **solve_options)
+    return as_comparison(data_frame(rows))
+
+
+def as_comparison(frame: pandas.DataFrame) -> Comparison:
+    """Return a frame of runs as the table of `compare`."""
+    table: Comparison = import_module("dlsched.display.comparison").Comparison(frame)
+    return table
 
 
 def comparison(
@@ -66,6 +90,8 @@ def comparison(
     methods: Sequence[MethodLike],
     *,
     on_answer: Callable[[Result | Failure], None] | None = None,
+    jobs: int = 1,
+    on: Executor | None = None,
     **solve_options: Any,
 ) -> list[Row]:
     """Return the rows of `compare`."""
@@ -73,15 +99,55 @@ def comparison(
     names = method_labels(methods)
     loaded = list(map(load, instances))
     _refuse(loaded, methods, solve_options)
+    one = partial(attempt, **solve_options)
+    answers = _answers(list(itertools.product(loaded, methods)), one, jobs, on)
     for inst in loaded:
         group: list[Result | Failure] = []
-        for chosen in methods:
-            group.append(attempt(inst, chosen, **solve_options))
+        for answer in itertools.islice(answers, len(methods)):
+            group.append(answer)
             if on_answer:
-                on_answer(group[-1])
+                on_answer(answer)
         size = len(getattr(inst, registry.problem(inst.problem).size))
         rows += [row | {"size": size} for row in comparison_rows(group, names)]
     return distinguish(rows)
+
+
+def _answers(
+    pairs: Sequence[tuple[Instance, MethodLike]],
+    one: Callable[[Instance, MethodLike], Result | Failure],
+    jobs: int,
+    on: Executor | None,
+) -> Iterator[Result | Failure]:
+    """Yield the answers in order: made here, or on an executor."""
+    if type(jobs) is not int or jobs < 1:
+        raise OptionError(f"jobs={jobs!r} must be a whole number from 1 on")
+    if on is None and jobs == 1:
+        yield from itertools.starmap(one, pairs)
+        return
+    if on is None:
+        try:
+            pickle.dumps([one, *dict.fromkeys(method for _, method in pairs)])
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            what = f"a method or an option cannot go to another process ({describe(error)})"
+            raise OptionError(f"jobs={jobs}: {what}: define it in a module, or jobs=1") from None
+    # Not by fork: solvers have threads, which a forked process would wait for.
+    context = multiprocessing.get_context("spawn")
+    with nullcontext(on) if on is not None else ProcessPoolExecutor(jobs, context) as pool:
+        futures = [pool.submit(one, *pair) for pair in pairs]
+        try:
+            for (inst, method), future in zip(pairs, futures, strict=True):
+                try:
+                    answer = future.result()
+                except BrokenProcessPool:
+                    reason = "a process of the comparison ended; jobs=1 shows which method does so"
+                    labels = (method_labels([method])[0], reason, "crashed", inst.sha256)
+                    answer = Failure(inst.problem, inst.name, *labels)
+                if isinstance(answer, Result):
+                    link_instance(answer, inst)
+                yield answer
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 def _refuse(instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options) -> None:

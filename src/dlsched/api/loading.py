@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from dlsched import library, registry
-from dlsched.errors import InstanceError
+from dlsched.display.drawing.files import FORMATS, picture_bytes
+from dlsched.errors import InstanceError, OptionError
 from dlsched.registry import Problem
 from dlsched.results.result import Result
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
-from dlsched.schema.files import read_json, write_json
+from dlsched.schema.files import read_json, write_bytes, write_json
 from dlsched.schema.quantities import shown
 from dlsched.schema.solution import AnySolution, Solution
 from dlsched.solvers.garbage import no_collection
@@ -50,7 +51,7 @@ def load(source: InstanceLike) -> AnyInstance:
 
 
 def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:
-    """Load a solution from a path, plain data, or a result.
+    """Load a solution from a path, plain data, or a result; of a result's file its solution.
 
     Raises
     ------
@@ -69,6 +70,11 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> AnySoluti
     else:
         path = _path(source, "the solution")
         where, data = str(path), read_json(path)
+        if "dlsched" not in data and "status" in data and "solution" in data:  # of a result
+            if data["solution"] is None:
+                remedy = str(data.get("reason", "give a result that has one"))
+                raise InstanceError(where, "solution", "is missing", remedy)
+            data = data["solution"]
     owner = _owner(data, where, problem)
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
@@ -77,9 +83,38 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> AnySoluti
     return solution
 
 
-def save(document: Instance | Solution, path: str | Path) -> None:
-    """Write an instance or a solution; gzipped if the name ends in ``.gz``."""
-    write_json(Path(path), document.to_data())
+def save(document: Any, path: str | Path) -> None:
+    """Write a document, a table or a picture to a file.
+
+    Parameters
+    ----------
+    document
+        An instance, a solution, a result or a simulation; what `compare` returned, or its summary;
+        a figure or axes of matplotlib.
+    path
+        Its ending says how: ``.json`` or ``.json.gz``; of a table also ``.csv``, or ``.tex`` with
+        the rules of booktabs; of a simulation ``.sqlite``; of a picture ``.pdf``, ``.svg``,
+        ``.png``, or ``.pgf``, which needs LaTeX.
+
+    Raises
+    ------
+    OptionError
+        If this cannot be written to a file with such a name.
+    """
+    path = Path(path)
+    figure = getattr(document, "figure", document)
+    if hasattr(document, "to_csv") and path.suffix in (".csv", ".tex"):
+        text = document.to_csv() if path.suffix == ".csv" else document.to_latex()
+        write_bytes(path, text.encode())
+    elif hasattr(figure, "savefig") and path.suffix[1:] in FORMATS:
+        write_bytes(path, picture_bytes(figure, path.suffix[1:]))
+    elif path.suffix == ".sqlite" and hasattr(document, "log"):
+        write_bytes(path, document.log.to_bytes())
+    elif hasattr(document, "to_data") and path.name.endswith((".json", ".json.gz")):
+        write_json(path, document.to_data())
+    else:
+        kind = type(document).__name__
+        raise OptionError(f"{kind} cannot be written to {path.name}: dlsched.save says what can")
 
 
 def _path(source: object, where: str) -> Path:

@@ -1,24 +1,74 @@
-"""Results read back from JSON; `Result.to_json` writes them."""
+"""Results and comparisons read back; `Result.to_json` and `dlsched.save` write them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from dlsched.api.comparing import as_comparison
+from dlsched.display.table import data_frame
 from dlsched.errors import DlschedError, InstanceError, describe
 from dlsched.proofs.document import proof_from_data
 from dlsched.registry import problem
 from dlsched.results.objective import ByLevel, Level, bound_from_data, number_from_data
 from dlsched.results.result import Limits, Point, Result, Seconds, Start, VariantLabel
 from dlsched.results.status import Status, Termination, default_termination
+from dlsched.schema.files import read_text
 
-_WHERE = "the result"
-"""What errors name as their source."""
+if TYPE_CHECKING:
+    from dlsched.display.comparison import Comparison
+
+WHERE = "the result"
+"""What errors name as their source by default."""
 
 
-def read_result(text: str) -> Result:
+def load_result(path: str | Path) -> Result:
+    """Load a result from a file that `dlsched.save` or ``dlsched solve --json`` wrote.
+
+    Raises
+    ------
+    InstanceError
+        If it is something else, or a part of it is missing.
+    """
+    return read_result(read_text(Path(path)), str(path))
+
+
+def load_comparison(path: str | Path) -> Comparison:
+    """Load what `compare` returned from a file of `dlsched.save`, or a sweep's ``runs.csv``.
+
+    Raises
+    ------
+    InstanceError
+        If it is something else.
+    """
+    if Path(path).suffix == ".csv":
+        import pandas as pd
+
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        if "status" in table:
+            for name in table.columns.intersection(["refuted", "reason"]):
+                table[name] = table[name].astype(object).fillna("").astype(str)
+            return as_comparison(table)
+        rows = None
+    else:
+        rows = json.loads(read_text(Path(path))).get("comparison")
+    if not isinstance(rows, list):
+        remedy = "give what dlsched.save wrote, or a sweep's runs.csv"
+        raise InstanceError(str(path), "", "is no comparison", remedy)
+    return as_comparison(data_frame(rows))
+
+
+def read_result(text: str, where: str = WHERE) -> Result:
     """Return the result that `Result.to_json` wrote.
+
+    Parameters
+    ----------
+    text
+        Its text.
+    where
+        What errors name as its source.
 
     Raises
     ------
@@ -31,19 +81,19 @@ def read_result(text: str) -> Result:
     try:
         data = json.loads(text)
         if not isinstance(data, dict):
-            raise InstanceError(_WHERE, "", "is not an object", remedy)
-        return result_from_data(data)
+            raise InstanceError(where, "", "is not an object", remedy)
+        return result_from_data(data, where)
     except DlschedError:
         raise
     except KeyError as error:
-        raise InstanceError(_WHERE, str(error.args[0]), "is missing", remedy) from error
+        raise InstanceError(where, str(error.args[0]), "is missing", remedy) from error
     except RecursionError as error:
-        raise InstanceError(_WHERE, "", "is nested too deeply", remedy) from error
+        raise InstanceError(where, "", "is nested too deeply", remedy) from error
     except (TypeError, ValueError, AttributeError) as error:
-        raise InstanceError(_WHERE, "", f"cannot be read ({describe(error)})", remedy) from error
+        raise InstanceError(where, "", f"cannot be read ({describe(error)})", remedy) from error
 
 
-def result_from_data(data: Mapping[str, Any]) -> Result:
+def result_from_data(data: Mapping[str, Any], where: str = WHERE) -> Result:
     """Undo `Result.to_data`; solution, proof and termination may be missing."""
     owner = problem(data["problem"])
     changed = data.get("variant")
@@ -69,7 +119,7 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         status=status,
         termination=Termination(ended),
         reason=data["reason"],
-        solution=solution and owner.solution.parse(solution, _WHERE),
+        solution=solution and owner.solution.parse(solution, where),
         objective=by_level(data["objective"], number_from_data),
         bound=by_level(data["bound"], bound_from_data),
         certified=by_level(data["certified"], bound_from_data),
@@ -84,7 +134,7 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         solver_version=data["solver_version"],
         solver_message=data["solver_message"],
         limits=Limits(**data["limits"]) if data.get("limits") else None,
-        proof=proof_from_data(data["proof"], _WHERE) if data.get("proof") else None,
+        proof=proof_from_data(data["proof"], where) if data.get("proof") else None,
         variant=label,
         spent=dict(data.get("spent", {})),
     )

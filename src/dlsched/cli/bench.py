@@ -21,7 +21,7 @@ from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps.places import RETRIES
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.statistics import evaluate_rows, run_rows
+from dlsched.sweeps.stored_runs import evaluate_rows
 from dlsched.sweeps.status import ShardState, SweepState
 
 _MOST_NAMED = 10
@@ -87,8 +87,8 @@ def bench(
         put_line(f"results in {folder}")
         put_line(f"dlsched report {folder} writes a page of them")
 
-    status = status_of([*(run.row for run in runs), *simulated])
-    return Answer(run_rows(runs) + simulated, put, status)
+    status = status_of([*runs, *simulated])
+    return Answer(runs + simulated, put, status)
 
 
 def _folder(suite: Path | None, output: Path | None, planned: Path | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from typer import Argument, Option
@@ -13,13 +12,17 @@ from dlsched.cli.output import Answer, put_line, stdout_for_answers
 from dlsched.cli.progress import count, hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_comparison, put_result, status_of
-from dlsched.display.table import Failure
+from dlsched.display.drawing.files import FORMATS
+from dlsched.display.table import Failure, data_frame
 from dlsched.errors import OptionError
 from dlsched.proofs.document import write_proof
 from dlsched.results.result import Result, Termination
 from dlsched.run import Stage
 from dlsched.solvers.backend import find_backend
 from dlsched.variants import VariantProblem, owner_of
+
+TABLES = (".csv", ".json", ".tex")
+"""Endings of files for tables."""
 
 
 def solve(
@@ -106,9 +109,20 @@ def compare(
         autocompletion=offered("methods"),
     ),
     limits: Limits,
+    jobs: int = Option(1, "--jobs", "-j", metavar="N", min=1, help="Runs at a time."),
     variant: Variant = None,
+    output: list[Path] = Option(
+        [],
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="All runs as .csv or .json, the summary as .tex, the profile of the gaps as .pdf, "
+        ".pgf, .svg or .png; repeatable.",
+    ),
 ) -> Answer:
     """Solve every instance with every method; gap_to_best is to the best bound known."""
+    for file in output:
+        target(file, *TABLES, *(f".{form}" for form in FORMATS))
     loaded = []
     for name in instances:
         say(Stage.LOADING, name)
@@ -132,7 +146,19 @@ def compare(
 
     with stdout_for_answers():
         begin()
+        shown = {"on_progress": point} if jobs == 1 else {}
         rows = api.comparison(
-            loaded, method, on_answer=note, on_progress=point, variant=variant, **vars(limits)
+            loaded, method, on_answer=note, jobs=jobs, variant=variant, **shown, **vars(limits)
         )
-    return Answer(rows, partial(put_comparison, rows), status_of(rows))
+    table = api.as_comparison(data_frame(rows)) if output else None
+    for file in output:
+        say(Stage.BUILDING, str(file))
+        picture = table is not None and file.suffix not in TABLES
+        api.save(table.profile(style="paper") if picture else table, file)
+
+    def put() -> None:
+        put_comparison(rows)
+        for file in output:
+            put_line(f"written: {file}")
+
+    return Answer(rows, put, status_of(rows))

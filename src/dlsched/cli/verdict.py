@@ -8,8 +8,9 @@ from typing import Any
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import fields, put_line
 from dlsched.cli.tables import fits, put_table
-from dlsched.display.table import Row
+from dlsched.display.table import Row, summary_words
 from dlsched.registry import Kind, problem
+from dlsched.results import statistics
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.results.status import FAILED
 from dlsched.results.summary import status_text
@@ -69,7 +70,43 @@ def exit_status(result: Result) -> Exit:
     return Exit.OK if bounded else Exit.NEGATIVE
 
 
+MOST_INSTANCES = 5
+"""Up to here a comparison's runs are listed; of more instances the summary is shown."""
+_SUMMARY = [
+    *("method", "runs>9", "failed>1", "at optimum>", "mean gap>", "median gap>4", "worst>3"),
+    *("seconds>2", "proven>10", "feasible>11", "bound only>11", "no solution>5", "at a limit>5"),
+    *("optimum unknown>6", "bounds<12", "resolved_method<8"),
+]
+"""Columns of the summary; see `put_table`."""
+SUMMARY_EXPLAINED = (
+    "at optimum: runs at the best bounds known in all levels. Gaps are to the best bound known, of "
+    "each run's first level that is not at it; in [] 95 % intervals, in () how many if not all."
+)
+
+
+def put_summary(rows: Sequence[Row]) -> None:
+    """Write a row per problem and method, then what is wrong with runs."""
+    lines = statistics.summary(rows)
+    for name in dict.fromkeys(line["problem"] for line in lines):
+        words = [summary_words(line, full=True) for line in lines if line["problem"] == name]
+        put_table(_SUMMARY, words, title=name)
+    if lines:
+        put_line(SUMMARY_EXPLAINED)
+
+
 def put_comparison(rows: Sequence[Row]) -> None:
+    """Write the rows of a comparison, or of several instances their summary."""
+    if len({row["instance"] for row in rows}) <= MOST_INSTANCES:
+        put_rows(rows)
+    else:
+        put_summary(rows)
+    for row in rows:
+        wrong = row["reason"] if row["status"] in FAILED else row.get("refuted")
+        if wrong:
+            fields({f"{row['instance']} {row['method']}": wrong})
+
+
+def put_rows(rows: Sequence[Row]) -> None:
     """Write the rows of `dlsched.display.table.comparison_rows`, a table per problem.
 
     Where that does not fit the terminal, every instance has a table of its own, and levels that are
@@ -84,10 +121,6 @@ def put_comparison(rows: Sequence[Row]) -> None:
             continue
         for instance in dict.fromkeys(row["instance"] for row in of_problem):
             _put_instance([row for row in of_problem if row["instance"] == instance], levels)
-    for row in rows:
-        wrong = row["reason"] if row["status"] in FAILED else row.get("refuted")
-        if wrong:
-            fields({f"{row['instance']} {row['method']}": wrong})
 
 
 def _put_instance(rows: Sequence[Row], levels: Sequence[str]) -> None:

@@ -19,13 +19,15 @@ from dlsched.display.drawing.style import (
     new_figure,
     set_labels,
     short_name,
+    styled,
     wrap,
 )
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
-from dlsched.results.performance_profiles import Row, Steps
+from dlsched.results.performance_profiles import CONFIDENCE, Row, Steps
+from dlsched.results.statistics import interval, shares_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -59,6 +61,7 @@ _NOTE = (
     "not at it. Optimal: the runs at it in all levels. Orange: the heuristic of the paper."
 )
 _LEAST_SECONDS = 1e-4
+_BAND = f"(band: {100 * CONFIDENCE:g} % interval)"
 
 
 def rows_of(table: Any, function: str, *needed: str) -> list[Row]:
@@ -116,6 +119,7 @@ def _points(style: Style, count: int = 0) -> Style:
     return {**style, "linestyle": "none", "fillstyle": "none", "rasterized": count > MOST_POINTS}
 
 
+@styled
 def plot_overview(table: pandas.DataFrame) -> Figure:
     """Draw all problems at a glance: how far each method is from the optimum.
 
@@ -249,27 +253,37 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str | None) -> N
         box: Style = {"height": 0.5, "color": "#e4e9f0", "edgecolor": "#5f6b7a", "lw": 0.7}
         ax.barh(y, high - low, left=low, **box)
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
+        mean = interval(gaps)
+        assert mean is not None
+        ax.hlines(y + 0.35, mean.low, mean.high, color=PLAIN, linewidth=1)
+        ax.vlines(mean.value, y + 0.28, y + 0.42, color=PLAIN, linewidth=1)
         ax.plot(gaps, y + spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
         names.append(f"{name}\n{_counted(groups[label], len(gaps))}")
     ax.set_yticks(range(len(drawn)), names, fontsize=TEXT)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
     has_width = any(gaps.any() for gaps in drawn.values())
     ax.set_xlim(left=0, right=None if has_width else 1)
-    set_labels(ax, f"{gap_words(level)}, % (box: quartiles, line: median)")
+    words = f"(box: quartiles, median;\nbelow: mean, {100 * CONFIDENCE:g} % interval)"
+    set_labels(ax, f"{gap_words(level)}, %\n{words}")
 
 
 def _counted(rows: Sequence[Row], drawn: int) -> str:
     """Return how many runs are optimal, and how many have no gap to draw."""
-    optimal = f"{sum(bool(row.get('at_optimum')) for row in rows)} of {len(rows)} optimal"
+    reached = sum(bool(row.get("at_optimum")) for row in rows)
+    optimal = f"optimal in all levels: {reached} of {len(rows)}"
     missing = len(rows) - drawn
     return f"{optimal}, {missing} without a gap" if missing else optimal
 
 
 def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> None:
-    """Draw a profile, whose last share goes on to the end of the axis."""
-    values = np.append(steps.values, end)
-    shares = np.append(steps.shares, steps.shares[-1])
-    ax.plot(values, shares, label=name, **(_STEPS | style))
+    """Draw a profile with its intervals; the last share goes on to the end of the axis."""
+    last = np.append(np.diff(steps.values) > 0, True)  # of equal values
+    values = np.append(steps.values[last], end)
+    counts = np.append(steps.counts[last], steps.counts[-1])
+    low, high = shares_interval(counts, steps.runs)
+    band: Style = {"color": style["color"], "alpha": 0.1, "linewidth": 0}
+    ax.fill_between(values, low, high, step="post", **band)
+    ax.plot(values, counts / max(1, steps.runs), label=name, **(_STEPS | style))
 
 
 def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
@@ -279,7 +293,7 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     for name, steps, style in _styled(profile):
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
-    set_labels(ax, "factor of the fastest proof", "share of runs proven")
+    set_labels(ax, "factor of the fastest proof", f"share of runs proven\n{_BAND}")
     decimal_ticks(ax.xaxis)
 
 
@@ -288,11 +302,29 @@ def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str | None) 
     for name, steps, style in _styled(profile):
         if len(steps.values):
             values = np.concatenate([[0.0], 100 * steps.values])
-            shares = np.concatenate([[0.0], steps.shares])
-            _draw_steps(ax, name, Steps(values, shares), 100.0, style)
+            counts = np.concatenate([[(steps.values == 0).sum()], steps.counts])
+            _draw_steps(ax, name, Steps(values, counts, steps.runs), 100.0, style)
     percent_axis(ax.xaxis)
     ax.set_ylim(0, 1.02)
-    set_labels(ax, gap_words(level), "share of runs within it")
+    set_labels(ax, gap_words(level), f"share of runs within it\n{_BAND}")
+
+
+def profile_figure(rows: Sequence[Row]) -> Figure:
+    """Return a figure with the gap profile of each problem."""
+    problems = dict.fromkeys(str(row["problem"]) for row in rows)
+    columns = 2 if figure_width() >= _WIDE and len(problems) > 1 else 1
+    height = -(-len(problems) // columns)
+    figure = new_figure(2.1 * height + 0.3)
+    for i, name in enumerate(problems):
+        ax = figure.add_subplot(height, columns, i + 1)
+        of_problem = [row for row in rows if row["problem"] == name]
+        profile = profiles.gap_profile(of_problem)
+        if not any(len(steps.values) for steps in profile.values()):
+            raise OptionError(f"no run of {name} has a gap: {no_bound(registry.problem(name))}")
+        draw_gap_profile(ax, profile, None)
+        ax.set_title(name, loc="left", fontsize=TITLE, pad=4)
+        dress(ax, own=False)
+    return figure
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlsched import library, registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.legend import finish
-from dlsched.display.drawing.style import new_axes, require_axes, set_title
+from dlsched.display.drawing.style import new_axes, require_axes, set_title, styled
 from dlsched.display.standard import standard_draw
 from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError, spelled
@@ -34,6 +34,7 @@ _GAPS = ("gaps", "gap_profile", "quality", "gap_by_size")
 """The kinds of pictures of gaps."""
 
 
+@styled
 def plot(
     x: Instance | Solution | Result,
     ax: Axes | None = None,
@@ -193,6 +194,7 @@ def draw_function(owner: Problem) -> Callable[..., Any]:
     return draw
 
 
+@styled
 def plot_comparison(
     table: pandas.DataFrame,
     kind: str = "gaps",

@@ -13,6 +13,7 @@ from dlsched.results.objective import Bounds, ByLevel, closed, gap
 from dlsched.results.refutation import standing
 from dlsched.results.result import Result
 from dlsched.schema.quantities import to_json
+from dlsched.text.figures import display, percent, seconds
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +47,8 @@ COLUMNS = {
     "gap_to_best_level": "the level of `gap_to_best`, chosen as for `gap_level`",
     "best_bound_kind": "the same of the best bound of that level",
     "at_optimum": "whether the solution is at the best bounds known in all levels: proved optimal",
+    "optimum_known": "whether any solution known for the instance is at these bounds",
+    "new_best": "whether the solution is better than the best one known of the library's instance",
     "<level>": "a level's value",
     "<level>_bound": "a level's bound that the run itself proved",
     "<level>_gap": "the gap to that bound",
@@ -102,8 +105,7 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
         The methods' names as they were asked for, which may be ``"exact"``.
     """
     known = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
-    best, refuted = best_known([result for result, _ in known], [name for _, name in known])
-    sentences = iter(refuted)
+    compared = iter(compared_columns([result for result, _ in known], [name for _, name in known]))
     rows = []
     for answer, name in zip(answers, asked, strict=True):
         row: Row = {
@@ -115,8 +117,7 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
         if isinstance(answer, Result):
             if answer.variant is not None:
                 row |= {"variant": answer.variant.name, "variant_sha256": answer.variant.sha256}
-            row |= run_columns(answer) | best_columns(answer, best)
-            row["refuted"] = next(sentences)
+            row |= run_columns(answer) | next(compared)
         else:
             row |= {
                 "resolved_method": answer.resolved_method,
@@ -140,11 +141,11 @@ def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     )
 
 
-def best_known(results: Sequence[Result], labels: Sequence[str]) -> tuple[Bounds, list[str]]:
-    """Return the best bounds known for an instance, and per result why its claim is false, or "".
+def compared_columns(results: Sequence[Result], labels: Sequence[str]) -> list[Row]:
+    """Return per result the columns that compare it with what is known for its instance.
 
     The bounds of the results and those recorded in the library are compared. A bound that a checked
-    solution among the results beats is not used.
+    solution among the results beats is not used; ``refuted`` says so.
 
     Parameters
     ----------
@@ -152,12 +153,22 @@ def best_known(results: Sequence[Result], labels: Sequence[str]) -> tuple[Bounds
         Results for one instance, and the names of their methods.
     """
     bounds, refuted = standing(results, labels)
+    recorded = None
     for result in results[:1]:
-        if result.variant is not None:  # the library's bounds are the problem's
-            continue
-        recorded = library.best_bounds(result.instance_sha256)
-        bounds.append(result.bound.map(lambda _: None) if recorded is None else recorded)
-    return strongest(bounds), refuted
+        if result.variant is None:  # the library's bounds and solutions are the problem's
+            of_library = library.best_bounds(result.instance_sha256)
+            bounds.append(result.bound.map(lambda _: None) if of_library is None else of_library)
+            recorded = library.best_objective(result.instance_sha256)
+    best = strongest(bounds)
+    solved = [recorded, *(result.objective for result in results)]
+    known = any(value is not None and closed(value, best) for value in solved)
+    rows = []
+    for result, why in zip(results, refuted, strict=True):
+        value = result.objective
+        better = recorded is not None and value is not None and value.better_than(recorded)
+        about = {"optimum_known": known, "new_best": better, "refuted": why}
+        rows.append(best_columns(result, best) | about)
+    return rows
 
 
 def strongest(bounds: Sequence[Bounds]) -> Bounds:
@@ -235,3 +246,39 @@ def _deciding(
     i = stated[-1]
     bound = bounds[i]
     return gaps[i], bounds.levels[i].name, bound.kind if bound else None
+
+
+def summary_words(line: Mapping[str, Any], *, full: bool = False) -> dict[str, str]:
+    """Return a line of `dlsched.results.statistics.summary` as texts: what tells most.
+
+    Parameters
+    ----------
+    full
+        Whether how the runs ended is in it, too, and what the bounds are; counts of 0 are empty.
+    """
+    counts = ("proven", "feasible", "bound only", "no solution", "at a limit", "optimum unknown")
+    more = {name: display(line[name] or None) for name in counts} | {"bounds": line["bounds"]}
+    resolved = "" if line["resolved_method"] == line["method"] else line["resolved_method"]
+    reached = f"{line['at optimum']:,} of {line['runs']:,}" if line["gaps"] else ""
+    return {
+        "problem": line["problem"],
+        "method": line["method"],
+        "runs": f"{line['runs']:,}",
+        "failed": f"{line['failed']:,}" if line["failed"] else "",
+        "at optimum": reached,
+        "mean gap": _with_interval(line, "mean"),
+        "median gap": _with_interval(line, "median"),
+        "worst": percent(line["worst"]),
+        "seconds": seconds(line["seconds"]),
+        **(more | {"resolved_method": resolved} if full else {}),
+    }
+
+
+def _with_interval(line: Mapping[str, Any], name: str) -> str:
+    """Return a statistic in per cent with the ends of its interval."""
+    value, low, high = (line[part] for part in (name, f"{name}_low", f"{name}_high"))
+    if value is None:
+        return ""
+    counted = f"({line['gaps']:,}) " if line["gaps"] < line["runs"] else ""
+    ends = f" [{percent(low)[:-2]}, {percent(high)[:-2]}]" if low < high else ""
+    return f"{counted}{percent(value)}{ends}"

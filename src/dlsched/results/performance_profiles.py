@@ -28,10 +28,16 @@ _STATUSES = frozenset(Status)
 
 
 class Steps(NamedTuple):
-    """A profile: values in ascending order, and the share of the runs up to each value."""
+    """A profile: values in ascending order, and the number of `runs` up to each value."""
 
     values: NDArray[Any]
-    shares: NDArray[Any]
+    counts: NDArray[Any]
+    runs: int
+
+    @property
+    def shares(self) -> NDArray[Any]:
+        """The shares of the runs up to each value."""
+        return np.asarray(self.counts / max(1, self.runs))
 
 
 def label_of(row: Row) -> str:
@@ -70,7 +76,8 @@ def ending(row: Row) -> str:
     return "no solution"
 
 
-def _place(row: Row) -> tuple[Any, ...]:
+def place_of(row: Row) -> tuple[Any, ...]:
+    """Return what runs of several methods have in common: instance, seed, repetition."""
     return _instance_of(row), row.get("seed") or 0, row.get("repetition") or 0
 
 
@@ -92,14 +99,14 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
     Returns
     -------
     dict
-        ``{method: (factors, shares)}``, both of the same length, the first factor 1.
+        By method the factors, of which the first is 1.
     """
     seconds: dict[str, dict[Any, float]] = defaultdict(dict)
     for row in rows:
         if proves(row):
-            seconds[label_of(row)].setdefault(_place(row), np.inf)
+            seconds[label_of(row)].setdefault(place_of(row), np.inf)
         if ending(row) == "proven":
-            seconds[label_of(row)][_place(row)] = row["seconds"]
+            seconds[label_of(row)][place_of(row)] = row["seconds"]
     places = sorted({place for by_place in seconds.values() for place in by_place})
     profile = {}
     fastest = {
@@ -112,7 +119,7 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
         counts = np.arange(len(finite) + 1)
         counts[0] = np.sum(finite <= 1)
         factors = np.concatenate([[1.0], finite])
-        profile[label] = Steps(factors, counts / max(1, len(places)))
+        profile[label] = Steps(factors, counts, len(places))
     return profile
 
 
@@ -148,13 +155,13 @@ def gap_profile(rows: Iterable[Row], level: str | None = None) -> dict[str, Step
     Returns
     -------
     dict
-        ``{method: (gaps, shares)}``, gaps in ascending order.
+        By method the gaps, in ascending order.
     """
     profile = {}
     for label, group in by_label(rows).items():
         gaps = np.sort(gaps_of(group, level))
         counts = np.arange(1, len(gaps) + 1)
-        profile[label] = Steps(gaps, counts / len(group))
+        profile[label] = Steps(gaps, counts, len(group))
     return profile
 
 

@@ -280,7 +280,9 @@ class Log:
     def from_bytes(cls, content: bytes) -> Self:
         """Return a log in memory with this content, which `to_bytes` returned."""
         log = cls()
-        log.database.deserialize(content)
+        with log._usable("cannot be read as a log", "give what dlsched.save wrote"):
+            log.database.deserialize(content)
+            log._require_own()
         return log
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched.display.markup import block, heading, line, table
@@ -27,12 +28,12 @@ class Simulation:
     Attributes
     ----------
     log
-        The log, open for reading. Threads share it; a pickle, as for another process, has a copy of
-        it in memory.
+        The log, open for reading, or its file, which is copied to memory; `dlsched.save` writes it.
+        Threads share it; a pickle, as for another process, has a copy of it in memory.
     """
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
+    def __init__(self, log: Log | str | Path) -> None:
+        self.log = log if isinstance(log, Log) else Log.from_bytes(Path(log).read_bytes())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the log, from which everything else is computed again."""
@@ -141,10 +142,7 @@ def _measured(name: str, value: float) -> tuple[str, str]:
         return f"{value / 3600:,.2f}", "h"
     if name == "restart" or name.endswith("_seconds"):
         return display(value), "s"
-    if (
-        name in ("utilization", "checkpoints")
-        or name.startswith("busy_")
-        or name.endswith("_share")
-    ):
+    shares = ("utilization", "checkpoints")
+    if name in shares or name.startswith("busy_") or name.endswith("_share"):
         return percent(value), ""
     return display(value), ""

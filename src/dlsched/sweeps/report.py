@@ -1,63 +1,63 @@
-"""The report of a sweep: one self-contained HTML page, and its tables and pictures as files."""
+"""The report of a sweep: one self-contained HTML page, and its tables and pictures as files.
+
+Tables of statistics are plain HTML; that of all runs is made by itables, which sorts and searches
+100,000 rows in a browser without a network.
+"""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
-from dlsched.display.charts import no_bound
-from dlsched.display.table import Row, data_frame
+from dlsched.display import charts, quality
+from dlsched.display.drawing.files import picture_bytes
+from dlsched.display.table import Row, data_frame, summary_words
+from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
+from dlsched.results import statistics
+from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
-from dlsched.sweeps import simulation_report, statistics
-from dlsched.sweeps.page_rows import rows_on_demand
-from dlsched.sweeps.page_table import Cell, Table, frame_table, page_table
-from dlsched.sweeps.plots import embedded, overviews, pictures, svg
+from dlsched.sweeps.page import Picture, drawn, html_table, in_text
 from dlsched.sweeps.safe_csv import csv_parts
-from dlsched.sweeps.simulation_report import Section
+from dlsched.sweeps.simulation_report import sections
 from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.statistics import EvaluatedRun, LevelMean
 from dlsched.sweeps.store import Store
-from dlsched.sweeps.stored_runs import frame_of, stored_runs
+from dlsched.sweeps.stored_runs import stored_runs
 from dlsched.text.figures import display
 
 if TYPE_CHECKING:
     import pandas
 
-MOST_ROWS = 2000
-"""Largest number of runs that are lines of the page; of more, lines are made when asked for."""
+    from dlsched.display.comparison import Comparison
+
 _PACKED = ("runs", "simulations")
 """Tables that are written as Parquet, too."""
-_RUN_COLUMNS = (
-    "instance",
-    "problem",
-    "size",
-    "method",
-    "resolved_method",
-    "seed",
-    "status",
-    "termination",
-    "objective",
-    "gap",
-    "gap_level",
-    "bound_kind",
-    "gap_to_best",
-    "gap_to_best_level",
-    "best_bound_kind",
-    "seconds",
-    "peak MiB",
-    "reason",
-)
+_STATISTICS = ("summary", "summary_by_size", "gaps", "paired")
+_HEAVY = ["objective", "bound", "versions", "machine", "started", "reason"]
+"""Columns of texts that statistics and pictures do without."""
+_SHORT = [
+    *("problem", "instance", "method", "options", "variant", "seed", "source", "kind", "status"),
+    *("termination", "reason", "objective", "gap_to_best", "at_optimum", "new_best", "refuted"),
+    *("solution_sha256", "machine", "versions", "started"),
+]
+"""Columns of which the page says something for all runs together."""
+_RUN_COLUMNS = [
+    *("instance", "problem", "size", "method", "options", "seed", "status", "termination"),
+    *("objective", "gap", "gap_level", "gap_to_best", "gap_to_best_level", "best_bound_kind"),
+    *("seconds", "peak_memory_bytes", "reason"),
+]
 """The columns of the table of runs."""
-_RARE = ("bound only", "no solution", "failed", "at a limit", "optimum unknown")
-"""Counts that the page leaves out where all are 0, so that a summary fits the page."""
+OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
+OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
+"""Names and widths of the overview: for a page, and for a telephone."""
 
 
 def write_report(
@@ -73,9 +73,9 @@ def write_report(
         The folder that ``dlsched bench`` wrote; the sweep may still be running.
     out
         The folder for ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
-        ``summary_by_size.csv``, ``gaps.csv`` and the pictures as SVG; by default ``report`` in
-        `folder`. Simulations are in ``simulations.csv`` and ``simulations.parquet``; without other
-        runs these tables are alone.
+        ``summary_by_size.csv``, ``gaps.csv``, ``paired.csv`` and the pictures as SVG; by default
+        ``report`` in `folder`. Simulations are in ``simulations.csv`` and
+        ``simulations.parquet``; without other runs these tables are alone.
     on_part
         Called with a name of what is made next.
 
@@ -87,61 +87,85 @@ def write_report(
     Raises
     ------
     ExtraMissing
-        If jinja2 or matplotlib is not installed.
+        If itables, jinja2 or matplotlib is not installed.
     InstanceError
         If there are no results.
     """
-    for library in ("jinja2", "matplotlib"):  # before a file is written
-        require(library, "dlsched report")
+    for needed in ("itables", "matplotlib", "jinja2"):  # before a file is written
+        jinja2 = require(needed, "dlsched report")
     target = Path(out) if out is not None else Path(folder) / "report"
     on_part("the statistics")
     with Store(folder) as store:
         make_folder(target)
-        evaluated, about, planned = stored_runs(store), store.about, store.planned
+        runs, about, planned = stored_runs(store), store.about, store.planned
         simulated = simulation_rows(store.simulations())
-        workloads = list(simulation_report.sections(store, simulated, on_part))
-    frame = frame_of([run.row for run in evaluated])
-    summary, by_level = statistics.summary(evaluated), statistics.gaps_by_level(evaluated)
+        workloads = list(sections(store, simulated, on_part))
     written = []
 
     def keep(name: str, content: bytes | Iterable[bytes]) -> None:
         replace_file(target / name, content)
         written.append(target / name)
 
-    tables = {"runs": frame, "summary": summary, "gaps": by_level}
-    tables["summary_by_size"] = statistics.summary_by_size(evaluated)
-    if not evaluated and simulated:
-        tables = {}
-    if simulated:
-        tables["simulations"] = data_frame(simulated)
-    for name, table in tables.items():
+    def keep_table(name: str, table: pandas.DataFrame) -> None:
         keep(f"{name}.csv", csv_parts(table))
         packed = _parquet(table) if name in _PACKED else None
         if packed is not None:
             keep(f"{name}.parquet", packed)
-    del tables, frame
-    glance = {}
-    if evaluated:
-        on_part("the overview")
-        for picture, content in overviews([run.row for run in evaluated]):
-            keep(f"{picture.name}.svg", content)
-            glance[picture.name] = embedded(picture, content)
-    drawn: dict[str, list[dict[str, str]]] = {}
-    for problem in dict.fromkeys(run.row["problem"] for run in evaluated):
-        of_problem = [run for run in evaluated if run.row["problem"] == problem]
-        drawn[problem] = []
-        on_part(f"the charts of {problem}")
-        for picture in pictures(problem, of_problem):
-            content = svg(picture, problem)
-            keep(f"{problem}-{picture.name}.svg", content)
-            drawn[problem].append(embedded(picture, content))
+
+    lines: dict[str, list[Line]] = {name: [] for name in _STATISTICS}
+    parts = []
+    for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
+        on_part(f"the statistics and charts of {problem}")
+        rows = _rows_of(runs[runs["problem"] == problem].drop(columns=_HEAVY))
+        tables = _statistics(rows)
+        for name, found in tables.items():
+            lines[name] += found
+        drawings = list(pictures(problem, rows))
+        for picture in drawings:
+            keep(f"{problem}-{picture.name}.svg", picture.content)
+        parts.append(_part(problem, rows, tables) | {"pictures": drawings})
+        del rows
+    if len(runs) or not simulated:
+        keep_table("runs", runs)
+        for name, found in lines.items():
+            keep_table(name, data_frame(found))
+    if simulated:
+        keep_table("simulations", data_frame(simulated))
+    short = (
+        charts.rows_of(runs[[name for name in _SHORT if name in runs]], "the report")
+        if len(runs)
+        else []
+    )
+    glance = list(_overviews(short))
+    for picture in glance:
+        keep(f"{picture.name}.svg", picture.content)
     for workload in workloads:
         for name, content in workload.files():
             keep(name, content)
     on_part("the page")
-    page = _page(evaluated, summary, by_level, glance, drawn, workloads, simulated, about, planned)
-    keep("index.html", page.encode())
+    source = resources.files("dlsched.sweeps").joinpath("report.html.jinja").read_text("utf-8")
+    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
+    page = template.generate(
+        **_about([*short, *simulated]),
+        about=about,
+        findings=findings(short),
+        listed=len(runs),
+        all_runs=_all_runs(runs) if len(runs) else "",
+        planned=planned,
+        overview={picture.name: picture for picture in glance},
+        sections=parts,
+        workloads=workloads,
+        shift=statistics.SHIFT_SECONDS,
+        sizes=profiles.MIN_SIZES,
+        confidence=f"{profiles.CONFIDENCE:.0%}",
+    )
+    keep("index.html", (text.encode() for text in page))
     return written
+
+
+def _rows_of(runs: Comparison) -> list[Row]:
+    """Return runs of one problem as rows, without the columns of other problems."""
+    return charts.rows_of(runs.dropna(axis="columns", how="all"), "the report")
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:
@@ -154,172 +178,156 @@ def _parquet(frame: pandas.DataFrame) -> bytes | None:
     return stream.getvalue()
 
 
-def _page(
-    runs: Sequence[EvaluatedRun],
-    summary: pandas.DataFrame,
-    by_level: pandas.DataFrame,
-    glance: dict[str, dict[str, str]],
-    drawn: dict[str, list[dict[str, str]]],
-    workloads: Sequence[Section],
-    simulated: Sequence[Row],
-    about: dict[str, str],
-    planned: int,
-) -> str:
-    import jinja2
-
-    source = resources.files("dlsched.sweeps").joinpath("report.html.jinja").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    methods = [run.row for run in runs]
-    rows = [*methods, *simulated]
-    means = {problem: statistics.level_means(by_level, problem) for problem in drawn}
-    sections = [
-        {
-            "name": problem,
-            "title": registry.problem(problem).title,
-            "closed": [
-                level.name
-                for level in registry.problem(problem).levels
-                if len(registry.problem(problem).levels) > 1 and level.name not in means[problem]
-            ],
-            "summary": _summary(summary, means[problem], problem),
-            "levels": frame_table(_of(by_level, problem, means[problem])),
-            "growth": _growth([run for run in runs if run.row["problem"] == problem]),
-            "pictures": drawings,
-        }
-        for problem, drawings in drawn.items()
+def _statistics(rows: Sequence[Row]) -> dict[str, list[Line]]:
+    """Return the tables of one problem; methods are compared in pairs if there are gaps."""
+    pairs: list[Line] = []
+    with suppress(OptionError):
+        pairs = statistics.paired(rows)
+    found = [
+        statistics.summary(rows),
+        statistics.summary(rows, by_size=True),
+        statistics.gaps_by_level(rows),
+        pairs,
     ]
-    return template.render(
-        about=about,
-        planned=planned,
-        made=len(rows),
-        listed=len(methods),
-        overview=glance,
-        sections=sections,
-        workloads=[workload.page() for workload in workloads],
-        findings=findings(runs),
-        failures=_failures(rows),
-        runs=_runs(runs if len(runs) <= MOST_ROWS else ()),
-        most=MOST_ROWS,
-        rows=rows_on_demand(_RUN_COLUMNS, _run_cells(runs)) if len(runs) > MOST_ROWS else "",
-        machines=sorted({row["machine"] for row in rows}),
-        versions=sorted({_versions(row) for row in rows}),
-        began=min((row["started"] for row in rows), default=""),
-        shift=statistics.SHIFT_SECONDS,
-        sizes=profiles.MIN_SIZES,
-        confidence=f"{profiles.CONFIDENCE:.0%}",
-    )
+    return dict(zip(_STATISTICS, found, strict=True))
 
 
-def findings(runs: Sequence[EvaluatedRun]) -> list[str]:
+def _part(problem: str, rows: Sequence[Row], tables: Mapping[str, list[Line]]) -> dict[str, Any]:
+    """Return what the page says of a problem; level by level only if there are several."""
+    levels = tables["gaps"] if len({line["level"] for line in tables["gaps"]}) > 1 else []
+    return {
+        "name": problem,
+        "title": registry.problem(problem).title,
+        "summary": html_table(
+            (summary_words(line, full=True) for line in tables["summary"]), f"{problem}-summary"
+        ),
+        "paired": html_table((in_text(line) for line in tables["paired"]), f"{problem}-paired"),
+        "levels": html_table((in_text(line) for line in levels), f"{problem}-levels"),
+        "growth": html_table(_growth(rows), f"{problem}-growth"),
+    }
+
+
+def _growth(rows: Sequence[Row]) -> Iterator[dict[str, str]]:
+    for (_, label), group in statistics.grouped(rows).items():
+        time, gaps = profiles.growth(group), statistics.gap_growth(group)
+        points = gaps and (
+            f"{100 * gaps.slope:+.2f} ({100 * gaps.low:+.2f} to {100 * gaps.high:+.2f}) points"
+        )
+        if time or gaps:
+            yield {
+                "method": label,
+                "seconds grow as": time.power() if time else "",
+                "gap_to_best grows per doubling by": points or "",
+                "sizes": str(max(line.sizes for line in (time, gaps) if line)),
+            }
+
+
+def pictures(problem: str, rows: Sequence[Row]) -> Iterator[Picture]:
+    """Yield the pictures of one problem's runs; those without data are left out."""
+    owner = registry.problem(problem)
+    level = owner.levels[0].name if len(owner.levels) == 1 else None
+    proofs = profiles.time_profile(rows)
+    if sum(len(steps.values) > 1 for steps in proofs.values()) > 1:
+        caption = (
+            "Performance profile of the exact methods: the share of the runs proven within a "
+            "factor of the fastest proof. Unproven runs are in no share."
+        )
+        yield drawn("proofs", caption, charts.draw_time_profile, proofs)
+    gaps = profiles.gap_profile(rows, level)
+    # Where every run is at the best bound, the table says so, and a picture of it shows nothing.
+    apart = any(len(steps.values) for steps in gaps.values())
+    apart = apart and not all(row["at_optimum"] for row in rows)
+    if apart:
+        caption = (
+            "Share of the runs within each gap_to_best, which is of a run's first level not at "
+            "its bound. Runs without a solution or a bound are in no share."
+        )
+        yield drawn("gaps", caption, charts.draw_gap_profile, gaps, level)
+    several = len({row["size"] for row in rows if row.get("size")}) > 1
+    if several:
+        caption = (
+            f"Seconds against the number of {owner.size}. A line is fitted to the medians of at "
+            f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside; "
+            f"none where that is wider than {profiles.WIDEST:g}."
+        )
+        yield drawn("time-by-size", caption, charts.draw_time_by_size, rows, owner.size)
+    if several and apart:
+        caption = f"gap_to_best against the number of {owner.size}: median, quartiles."
+        yield drawn("gap-by-size", caption, quality.draw_gap_by_size, rows, owner.size, level)
+
+
+def _overviews(rows: Sequence[Row]) -> Iterator[Picture]:
+    """Yield all problems at a glance in two widths; those without any bound are in no picture."""
+    bounded = {row["problem"] for row in rows if row.get("gap_to_best") is not None}
+    shown = [row for row in rows if row["problem"] in bounded]
+    mpl, plt = (require(name, "dlsched report") for name in ("matplotlib", "matplotlib.pyplot"))
+    for name, inches in OVERVIEW_INCHES.items() if shown else ():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}), plt.ioff():
+            figure = charts.overview(shown)
+            yield Picture(name, OVERVIEW, picture_bytes(figure, "svg"))
+            plt.close(figure)
+
+
+def findings(rows: Iterable[Row]) -> list[str]:
     """Return findings: refuted claims, no bounds, different answers for one seed, new bests."""
+    rows = list(rows)
     improved = [
-        f"{run.label} found {_values(run.objective)} for {name}, better than the library's best "
-        f"known {_values(known)}: solution {run.row['solution_sha256'][:12]}"
-        for run, name, known in statistics.improvements(runs)
+        f"{profiles.label_of(row)} found {_values(row)} for {row['instance']}, better than the "
+        f"library's best known: solution {row['solution_sha256'][:12]}"
+        for row in rows
+        if row.get("new_best")
     ]
-    refuted = [run.row["refuted"] for run in runs if run.row["refuted"]]
+    refuted = [row["refuted"] for row in rows if row.get("refuted")]
     unbounded = [
-        f"{owner.name}: {no_bound(owner)}"
-        for owner in map(registry.problem, statistics.without_bounds(runs))
+        f"{owner.name}: {charts.no_bound(owner)}"
+        for owner in map(registry.problem, statistics.without_bounds(rows))
     ]
-    return [*dict.fromkeys(refuted), *unbounded, *statistics.unsteady(runs), *improved]
+    return [*dict.fromkeys(refuted), *unbounded, *statistics.unsteady(rows), *improved]
 
 
-def _values(objective: Any) -> str:
-    return ", ".join(f"{level.name} {display(value)}" for level, value in objective.pairs())
+def _values(row: Row) -> str:
+    levels = json.loads(row["objective"])
+    return ", ".join(f"{name} {display(value)}" for name, value in levels.items())
 
 
-def _failures(rows: Iterable[Row]) -> Table:
-    """Return a table of failed runs by method, status and reason, with counts and an example."""
+def _failures(rows: Iterable[Row]) -> Iterator[dict[str, str]]:
+    """Yield failed runs by method, status and reason, with counts and an example."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if row["status"] in FAILED:
             reason = row["reason"].replace(row["instance"], "…")
             place = row["problem"], row["method"], row["status"], reason
             groups.setdefault(place, []).append(row)
-    names = ["problem", "method", "status", "reason", "runs", "example"]
-    return page_table(
-        names, ([*place, len(group), group[0]["instance"]] for place, group in groups.items())
+    names = ("problem", "method", "status", "reason")
+    for place, group in groups.items():
+        example = {"runs": display(len(group)), "example": group[0]["instance"]}
+        yield dict(zip(names, place, strict=True)) | example
+
+
+def _about(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return what the page says of all runs and simulations together."""
+    versions = [json.loads(text) for text in dict.fromkeys(row["versions"] for row in rows)]
+    return {
+        "made": len(rows),
+        "failures": html_table(_failures(rows), "failures"),
+        "machines": sorted({row["machine"] for row in rows}),
+        "versions": [", ".join(f"{k} {v}" for k, v in each.items()) for each in versions],
+        "began": min((row["started"] for row in rows), default=""),
+    }
+
+
+def _all_runs(runs: Comparison) -> str:
+    """Return the table of all runs, with what shows it in a browser."""
+    itables, javascript = (
+        require(name, "dlsched report") for name in ("itables", "itables.javascript")
     )
-
-
-def _growth(runs: Sequence[EvaluatedRun]) -> Table:
-    rows = []
-    for (_, label), group in statistics.grouped(runs).items():
-        time, gaps = statistics.growth(group), statistics.gap_growth(group)
-        points = gaps and (
-            f"{100 * gaps.slope:+.2f} ({100 * gaps.low:+.2f} to {100 * gaps.high:+.2f}) points"
-        )
-        if time or gaps:
-            sizes = max(line.sizes for line in (time, gaps) if line)
-            rows.append([label, time and time.power(), points, sizes])
-    names = ["method", "seconds grow as", "gap_to_best grows per doubling by", "sizes"]
-    return page_table(names, rows)
-
-
-def _runs(runs: Sequence[EvaluatedRun]) -> Table:
-    return page_table(_RUN_COLUMNS, _run_cells(runs))
-
-
-def _run_cells(runs: Iterable[EvaluatedRun]) -> Iterator[list[Any]]:
-    """Yield the cells of the table of runs."""
-    for run in runs:
-        memory = run.row["peak_memory_bytes"]
-        row = run.row | {
-            "method": run.label,
-            "objective": _values(run.objective) if run.objective else "",
-            "peak MiB": memory and round(memory / 2**20),
-        }
-        yield [row.get(name) for name in _RUN_COLUMNS]
-
-
-def _summary(
-    frame: pandas.DataFrame, means: Mapping[str, Mapping[str, LevelMean]], problem: str
-) -> Table:
-    """Return a problem's summary: what tells most first, without counts that are all 0."""
-    lines = frame[frame["problem"] == problem].astype(object).where(frame.notna(), None)
-    numbers = ["mean gap", *(f"mean gap: {level}" for level in means)]
-    names = [
-        "method",
-        "at optimum",
-        numbers[0],
-        *statistics.PERCENTILES,
-        "worst",
-        *numbers[1:],
-        "seconds",
-        "runs",
-        "proven",
-        "feasible",
-        *(name for name in _RARE if lines[name].any()),
-        "bounds",
-        *(["resolved_method"] if any(lines["resolved_method"] != lines["method"]) else []),
-    ]
-    rows = []
-    for line in lines.to_dict("records"):
-        cells: dict[str, Any] = {str(name): value for name, value in line.items()}
-        cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
-        of_line = {level: by_method[line["method"]] for level, by_method in means.items()}
-        for name, mean in zip(numbers, (LevelMean.of(line), *of_line.values()), strict=True):
-            cells[name] = Cell(mean.text(), mean.mean)
-        rows.append([cells[name] for name in names])
-    return page_table(names, rows, ["at optimum", *numbers])
-
-
-def optimum_text(line: Mapping[Any, Any]) -> str:
-    """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
-
-    Empty if the method only gives bounds, or if there is no bound on what it found.
-    """
-    if line["bound only"] == line["runs"] or (line["optimum unknown"] and not line["gaps"]):
-        return ""
-    return f"{line['at optimum']:,} of {line['runs']:,}"
-
-
-def _of(frame: pandas.DataFrame, problem: str, levels: Collection[str]) -> pandas.DataFrame:
-    """Return the rows of one problem and some of its levels."""
-    chosen = (frame["problem"] == problem) & frame["level"].isin([*levels])
-    return frame[chosen].drop(columns=["problem", "runs"])
-
-
-def _versions(row: Row) -> str:
-    return ", ".join(f"{name} {version}" for name, version in json.loads(row["versions"]).items())
+    shown = runs[[name for name in _RUN_COLUMNS if name in runs]]
+    table: str = itables.to_html_datatable(
+        shown,
+        connected=False,
+        maxBytes=0,
+        showIndex=False,
+        table_id="all-runs",
+        display_logo_when_loading=False,
+    )
+    return f"{javascript.generate_init_offline_itables_html(itables.options.dt_bundle)}{table}"

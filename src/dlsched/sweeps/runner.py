@@ -19,7 +19,7 @@ from dlsched.sweeps.salvage import FILE
 from dlsched.sweeps.shard_file import ShardFile
 from dlsched.sweeps.simulation_rows import simulation_rows
 from dlsched.sweeps.store import Store
-from dlsched.sweeps.stored_runs import frame_of, stored_runs
+from dlsched.sweeps.stored_runs import stored_runs
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task
 from dlsched.sweeps.termination import Terminated, set_at_sigterm
@@ -229,5 +229,4 @@ def planned(suite: Suite, out: Path) -> Plan:
 
 def write_table(store: Store) -> pandas.DataFrame:
     """Write the store's table of all runs, and return it."""
-    rows = [run.row for run in stored_runs(store)] + simulation_rows(store.simulations())
-    return store.write_table(frame_of(rows))
+    return store.write_table(stored_runs(store, simulation_rows(store.simulations())))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import shutil
 from typing import TYPE_CHECKING, Any, Literal
+
+from dlsched.errors import OptionError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = ("pdf", "svg", "png")
+FORMATS = ("pdf", "svg", "png", "pgf")
 Background = Literal["white", "plate", "transparent"]
 _DPI = 300
 _ROUNDING = 0.06
@@ -27,13 +30,16 @@ def picture_bytes(figure: Figure, form: str, background: Background = "white") -
     Parameters
     ----------
     form
-        ``"pdf"``, ``"svg"`` or ``"png"``.
+        ``"pdf"``, ``"svg"``, ``"png"`` or ``"pgf"``, which needs LaTeX.
     background
         ``"white"``; ``"plate"``, white with rounded corners and nothing beyond them, for pages that
         may be dark; ``"transparent"``, for pages that are light.
     """
     import matplotlib as mpl
 
+    tex = mpl.rcParams["pgf.texsystem"]
+    if form == "pgf" and shutil.which(tex) is None:
+        raise OptionError(f".pgf needs LaTeX, and {tex} is not installed: write .pdf")
     dates: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     look: dict[str, Any] = {"facecolor": "white"}
     plate = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 from dlsched.extras import require
 from dlsched.text.figures import printable, shorten
 
@@ -14,8 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+T = TypeVar("T")
 WIDTHS = {"single": 3.3, "double": 7.0}
-"""Width of a picture in inches, for one column of a paper and for two."""
+"""Width of a picture in inches, for one column of a paper of ACM or USENIX, and for two."""
+STYLES: dict[str, dict[str, Any]] = {
+    name: {
+        "figure.figsize": (WIDTHS[width], WIDTHS[width]),
+        "font.family": "STIXGeneral",  # like the Times of these papers; matplotlib comes with it
+        "mathtext.fontset": "stix",
+        "text.color": "black",
+        "axes.labelcolor": "black",
+    }
+    for name, width in (("paper", "single"), ("paper-wide", "double"))
+}
+"""Settings of matplotlib by the ``style`` of pictures."""
 SMALL, TEXT, TITLE = 6.0, 7.0, 8.0
 """Text sizes in points: labels inside a picture; axes and legend; title."""
 _MARGIN = 0.75
@@ -23,6 +38,28 @@ _MARGIN = 0.75
 _TIE = "\N{NO-BREAK SPACE}"
 _LETTER = 0.56
 """Width of a letter by the size of the text, on average, generously."""
+
+
+def styled(draw: Callable[..., T]) -> Callable[..., T]:
+    """Give a function that draws the keyword ``style``: ``"paper"`` or ``"paper-wide"``.
+
+    The picture is then as wide as a column or a page of ACM and USENIX, in a font like theirs.
+    """
+
+    @functools.wraps(draw)
+    def drawn(*given: Any, style: str | None = None, **options: Any) -> T:
+        if style is not None and style not in STYLES:
+            raise OptionError(f"style={spelled(style)}: write one of {', '.join(STYLES)}")
+        if style is None:
+            return draw(*given, **options)
+        with require("matplotlib", "drawing").rc_context(STYLES[style]):
+            return draw(*given, **options)
+
+    usual = inspect.signature(draw)
+    keyword = inspect.Parameter("style", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = [*usual.parameters.values(), keyword.replace(annotation="str | None")]
+    drawn.__signature__ = usual.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return drawn
 
 
 def new_axes(height: float) -> Axes:
