@@ -146,9 +146,9 @@ class SingleLevel:
             self.known = (outcome.values, point) if self.form is whole else None
             if self.gap(level, value) <= SOLVER_PRECISION:
                 break
-            before = np.abs(self.form.costs[level]).max(initial=0.0)
+            before = np.abs(self.form.costs[level]).max()
             self.form = fix_by_reduced_cost(self.form, level, value, self.duals)
-            if before < _COST_RATIO * np.abs(self.form.costs[level]).max(initial=0.0):
+            if before < _COST_RATIO * np.abs(self.form.costs[level]).max():
                 break
             first_bounds = self.bounds.pop()
             again = self.solve_once(level)

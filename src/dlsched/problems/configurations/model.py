@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.configurations.definition.costs import Costs, in_units
+from dlsched.problems.configurations.definition.costs import UNIT, Costs, in_units
 from dlsched.problems.configurations.definition.schema import Configuration, Instance, Solution, Type
 from dlsched.schema import Id, granularity
 
@@ -22,13 +22,17 @@ def build(instance: Instance) -> Any:
     m.JOBS = pyo.Set(initialize=list(of_job))
     m.CHOICES = pyo.Set(initialize=[(j, c) for j, row in of_job.items() for c in row], dimen=2)
     m.x = pyo.Var(m.CHOICES, domain=pyo.Binary)
-    add_levels(
-        m,
-        [(units, m.x[j, c]) for j, row in of_job.items() for c, units in row.items()],
-        costs.waiting,
-        len(of_job),
-        [m.x[job.id, job.present] for job in instance.jobs if job.present is not None],
+    units = {(j, c): n - costs.waiting for j, row in of_job.items() for c, n in row.items()}
+    kept = [m.x[job.id, job.present] for job in instance.jobs if job.present is not None]
+    m.cost = pyo.Objective(
+        expr=costs.waiting * len(of_job) / UNIT
+        + pyo.quicksum(n / UNIT * m.x[key] for key, n in units.items() if n)
     )
+    m.moved = pyo.Objective(expr=len(kept) - pyo.quicksum(kept))
+    m.GRANULARITY = {
+        "cost": granularity(in_units(n) for n in {costs.waiting, *units.values()}),
+        "moved": 1,
+    }
     used = [(instance.by_id[c], x) for (_, c), x in m.x.items()]
     add_rooms(m, instance, used)
 
@@ -37,30 +41,6 @@ def build(instance: Instance) -> Any:
 
     m.choice = pyo.Constraint(m.JOBS, rule=choice)
     return m
-
-
-def add_levels(
-    m: Any, terms: list[tuple[int, Any]], waiting: int, jobs: int, kept: list[Any], running: int = -1
-) -> None:
-    """Minimise the cost; then the jobs that do not keep their configuration.
-
-    Parameters
-    ----------
-    terms, waiting
-        What variables cost, and what a job without a configuration does, in units of 1e-9.
-    jobs, kept, running
-        How many jobs there are; the variables of running jobs as they are, and how many run.
-    """
-    import pyomo.core as pyo
-
-    saved = [(float(in_units(units - waiting)), x) for units, x in terms]
-    unit = granularity(in_units(n) for n in {waiting, *(units for units, _ in terms)})
-    m.cost = pyo.Objective(
-        expr=float(in_units(waiting * jobs)) + pyo.quicksum(c * x for c, x in saved if c)
-    )
-    running = len(kept) if running < 0 else running
-    m.moved = pyo.Objective(expr=running - pyo.quicksum(kept))
-    m.GRANULARITY = {"cost": unit, "moved": 1}
 
 
 def add_rooms(m: Any, instance: Instance, used: list[tuple[Configuration, Any]]) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from dlsched.problems.configurations import model
 from dlsched.problems.configurations.definition.costs import in_units
-from dlsched.problems.configurations.definition.schema import Instance
-from dlsched.problems.configurations.programs.kinds import KindProgram, Prices
+from dlsched.problems.configurations.definition.schema import Instance, Solution
+from dlsched.problems.configurations.programs.kinds import KindProgram, Kinds, Prices
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
@@ -32,18 +32,18 @@ def sia(instance: Instance, run: Run, levels: int = 2) -> Claim:
     levels
         1 for the paper's objective alone.
     """
-    return solve(KindProgram(instance), run, levels)
+    return solve(Kinds(instance), run, levels)
 
 
-def solve(program: KindProgram, run: Run, levels: int) -> Claim:
-    """Solve a program level by level, first without what is too dear at the prices."""
-    prices = program.prices(run)
-    least = program.bound(prices)
+def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
+    """Solve the program of kinds level by level, first without what is too dear at the prices."""
+    prices = kinds.prices(run)
+    least = kinds.bound(prices)
     gap = max(prices.values(), default=0) // _PARTS
-    claim, value = _within(program, prices, gap, run, levels)
-    if value is None or value > least + gap:
-        if value is not None and run.stop_reason() is None:
-            claim, _ = _within(program, prices, value - least, run, levels)
+    claim, value = _within(kinds, prices, gap, run, levels)
+    if value > least + gap:
+        if run.stop_reason() is None:
+            claim, _ = _within(kinds, prices, value - least, run, levels)
         else:
             claim = replace(claim, bounds=())  # of a part of the program
     stated = Bound(in_units(least), "certified", "lp")
@@ -52,12 +52,11 @@ def solve(program: KindProgram, run: Run, levels: int) -> Claim:
 
 
 def _within(
-    program: KindProgram, prices: Prices, gap: int, run: Run, levels: int
-) -> tuple[Claim, int | None]:
-    """Solve what a gap leaves of a program; also return the cost of the solution."""
-    narrow = program.narrowed(prices, gap)
-    claim = solve_levels(program.instance, run, narrow, levels, relaxations=False)
-    return claim, None if claim.solution is None else program.value(claim.solution)
+    kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int
+) -> tuple[Claim, int]:
+    """Solve what a gap leaves of a program; also return the cost of the solution, or of none."""
+    claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
+    return claim, kinds.value(claim.solution or Solution(configurations={}))
 
 
 @method("configurations", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
@@ -79,8 +78,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1 by kinds of jobs, certified by its prices in whole numbers."""
     run.announce(Stage.SEARCHING, "prices of GPUs")
-    program = KindProgram(instance)
-    least = program.bound(program.prices(run))
+    kinds = Kinds(instance)
+    least = kinds.bound(kinds.prices(run))
     return Claim(
         status=Status.NO_SOLUTION,
         termination=run.stop_reason() or Termination.BOUND_ONLY,

@@ -6,13 +6,13 @@ waiting is one with no GPUs. Blocks of nodes that a configuration takes never fa
 exchanging a useless choice for the better one keeps a solution feasible and makes no level worse.
 
 With a price u_t >= 0 for each GPU of type t, where n_k jobs of kind k have choices of cost c_kj,
-GPUs g_j and type t(j), waiting among them, every solution costs at least
+GPUs g_j and type t(j), waiting among them, and y_kj have choice j, every solution costs
 
-    bound(u) = sum_k n_k min_j (c_kj + g_j u_t(j)) - sum_t u_t GPUs_t
+    bound(u) + sum_kj d_kj y_kj + sum_t u_t idle_t, where d_kj = c_kj + g_j u_t(j) - m_k >= 0,
+    m_k = min_j (c_kj + g_j u_t(j)), and bound(u) = sum_k n_k m_k - sum_t u_t GPUs_t.
 
-and at least bound(u) + d_kj if a job of kind k has choice j, where d_kj is what c_kj + g_j u_t(j)
-is above the minimum. So an optimum that costs at most bound(u) + gap needs no choice with d_kj
-above the gap.
+So an optimum that costs at most bound(u) + gap has no choice with d_kj above the gap, and at most
+gap / u_t idle GPUs. Costs above the bound are small numbers, which a solver's tolerances suit.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.configurations.definition.costs import UNIT, Costs
+from dlsched.problems.configurations.definition.costs import UNIT, Costs, in_units
 from dlsched.problems.configurations.definition.schema import Instance, Job, Solution
-from dlsched.problems.configurations.model import add_levels, add_rooms
+from dlsched.problems.configurations.model import add_rooms
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.schema import Id
@@ -34,6 +34,10 @@ from dlsched.solvers.incremental import IncrementalProgram
 
 Prices = Mapping[Id, int]
 """By type of GPU, the price of one in units of 1e-9."""
+
+
+WAITS = ""
+"""The choice of a job without a configuration."""
 
 
 class Kind(NamedTuple):
@@ -44,8 +48,8 @@ class Kind(NamedTuple):
     costs: dict[Id, int]
 
 
-class KindProgram:
-    """The program of an instance, as `solve_levels` takes it.
+class Kinds:
+    """The kinds of jobs of an instance, and what prices of GPUs say of them.
 
     Parameters
     ----------
@@ -74,7 +78,8 @@ class KindProgram:
         """Return the costs of the choices that are not useless."""
         by_id = self.instance.by_id
         rows = [(by_id[c].gpus, units, c) for c, units in self.costs.of(job).items()]
-        kept, best = {}, dict.fromkeys(self.instance.type_of, self.costs.waiting)
+        kept = {WAITS: self.costs.waiting}
+        best = dict.fromkeys(self.instance.type_of, self.costs.waiting)
         for _, units, c in sorted(rows):
             least = best[by_id[c].type]
             if units < least or (units == least and c == job.present):
@@ -86,7 +91,12 @@ class KindProgram:
         from scipy import sparse
 
         rows = {kind.id: len(self.kinds) + t for t, kind in enumerate(self.instance.types)}
-        columns = [(k, *item) for k, kind in enumerate(self.kinds) for item in kind.costs.items()]
+        columns = [
+            (k, c, units)
+            for k, kind in enumerate(self.kinds)
+            for c, units in kind.costs.items()
+            if c != WAITS
+        ]
         chosen = [self.instance.by_id[c] for _, c, _ in columns]
         entries = [1.0] * len(columns) + [float(one.gpus) for one in chosen]
         places = [k for k, *_ in columns] + [rows[one.type] for one in chosen]
@@ -105,63 +115,89 @@ class KindProgram:
 
     def bound(self, prices: Prices) -> int:
         """Return what every solution costs at least, in units of 1e-9."""
-        priced = sum(len(kind.jobs) * self._least(kind, prices) for kind in self.kinds)
-        return priced - sum(
-            prices[kind.id] * kind.nodes * kind.gpus_per_node for kind in self.instance.types
-        )
+        priced = sum(len(kind.jobs) * min(self.priced(kind, prices)) for kind in self.kinds)
+        return priced - sum(prices[t.id] * t.nodes * t.gpus_per_node for t in self.instance.types)
+
+    def priced(self, kind: Kind, prices: Prices) -> list[int]:
+        """Return what each choice of a kind costs together with its GPUs."""
+        chosen = [self.instance.by_id.get(c) for c in kind.costs]
+        gpus = (one.gpus * prices[one.type] if one else 0 for one in chosen)
+        return [units + price for units, price in zip(kind.costs.values(), gpus, strict=True)]
 
     def value(self, solution: Solution) -> int:
         """Return what a solution costs, in units of 1e-9."""
         given = solution.configurations
         return sum(
-            kind.costs.get(given.get(job, ""), self.costs.waiting)
+            kind.costs.get(given.get(job, WAITS), self.costs.waiting)
             for kind in self.kinds
             for job in kind.jobs
         )
 
-    def _priced(self, kind: Kind, prices: Prices) -> dict[Id, int]:
-        by_id = self.instance.by_id
-        return {
-            c: units + by_id[c].gpus * prices[by_id[c].type] for c, units in kind.costs.items()
-        }
 
-    def _least(self, kind: Kind, prices: Prices) -> int:
-        return min([self.costs.waiting, *self._priced(kind, prices).values()])
+class KindProgram:
+    """The program of solutions within a gap of the prices' bound, as `solve_levels` takes it.
 
-    def narrowed(self, prices: Prices, gap: int) -> KindProgram:
-        """Return the program without choices that cost more than the bound and a gap."""
-        narrow = KindProgram(self.instance, self.costs)
-        narrow.kinds = []
-        for kind in self.kinds:
-            priced = self._priced(kind, prices)
-            most = self._least(kind, prices) + gap
-            costs = {c: units for c, units in kind.costs.items() if priced[c] <= most}
-            narrow.kinds.append(kind._replace(costs=costs))
-        return narrow
+    Parameters
+    ----------
+    kinds, prices
+        The kinds of jobs, and prices of their GPUs.
+    gap
+        How far above the bound, in units of 1e-9.
+    """
+
+    def __init__(self, kinds: Kinds, prices: Prices, gap: int) -> None:
+        self.kinds, self.prices, self.gap = kinds.kinds, prices, gap
+        self.least = kinds.bound(prices)
+        self.above: dict[tuple[int, Id], int] = {}
+        for k, kind in enumerate(self.kinds):
+            priced = kinds.priced(kind, prices)
+            least = min(priced)
+            for c, units in zip(kind.costs, priced, strict=True):
+                if units - least <= gap:
+                    self.above[k, c] = units - least
 
     def build(self, instance: Instance) -> Any:
-        """Return the Pyomo model: how many jobs of each kind have each configuration."""
+        """Return the Pyomo model: how many jobs of each kind have each choice, and idle GPUs."""
         import pyomo.core as pyo
 
-        kinds = self.kinds
-        choices = [(k, c) for k, kind in enumerate(kinds) for c in kind.costs]
+        def idle(m: Any, t: Id) -> tuple[int, int]:
+            kind = instance.type_of[t]
+            most, price = kind.nodes * kind.gpus_per_node, self.prices[t]
+            return 0, min(most, self.gap // price) if price else most
+
         m = pyo.ConcreteModel(instance.name)
-        m.CHOICES = pyo.Set(initialize=choices, dimen=2)
+        m.TYPES = pyo.Set(initialize=list(instance.type_of))
+        m.CHOICES = pyo.Set(initialize=list(self.above), dimen=2)
         m.y = pyo.Var(
             m.CHOICES,
             domain=pyo.NonNegativeIntegers,
-            bounds=lambda m, k, c: (0, len(kinds[k].jobs)),
+            bounds=lambda m, k, c: (0, len(self.kinds[k].jobs)),
         )
-        kept = [m.y[k, c] for k, c in choices if c == kinds[k].present]
+        m.idle = pyo.Var(m.TYPES, domain=pyo.NonNegativeIntegers, bounds=idle)
+        costs = [(units, m.y[key]) for key, units in self.above.items() if units]
+        costs += [(self.prices[t], m.idle[t]) for t in m.TYPES if self.prices[t]]
         running = sum(job.present is not None for job in instance.jobs)
-        terms = [(kinds[k].costs[c], y) for (k, c), y in m.y.items()]
-        add_levels(m, terms, self.costs.waiting, len(instance.jobs), kept, running)
-        add_rooms(m, instance, [(instance.by_id[c], y) for (_, c), y in m.y.items()])
+        kept = (m.y[k, c] for k, c in self.above if c == self.kinds[k].present)
+        m.cost = pyo.Objective(
+            expr=self.least / UNIT + pyo.quicksum(units / UNIT * var for units, var in costs)
+        )
+        m.moved = pyo.Objective(expr=running - pyo.quicksum(kept))
+        m.GRANULARITY = {"cost": in_units(1), "moved": 1}
+        of_kind = defaultdict[int, list[Any]](list)
+        used = [(instance.by_id[c], y) for (_, c), y in m.y.items() if c != WAITS]
+        for (k, _), y in m.y.items():
+            of_kind[k].append(y)
 
         def choice(m: Any, k: int) -> Any:
-            return pyo.quicksum(m.y[k, c] for c in kinds[k].costs) <= len(kinds[k].jobs)
+            return pyo.quicksum(of_kind[k]) == len(self.kinds[k].jobs)
 
-        m.choice = pyo.Constraint([k for k, kind in enumerate(kinds) if kind.costs], rule=choice)
+        def gpus(m: Any, t: Id) -> Any:
+            taken = pyo.quicksum(one.gpus * y for one, y in used if one.type == t)
+            return taken + m.idle[t] == instance.type_of[t].nodes * instance.type_of[t].gpus_per_node
+
+        m.choice = pyo.Constraint(list(of_kind), rule=choice)
+        m.gpus = pyo.Constraint(m.TYPES, rule=gpus)
+        add_rooms(m, instance, used)
         return m
 
     def read(self, instance: Instance, m: Any) -> Solution:
@@ -172,10 +208,16 @@ class KindProgram:
             for _ in range(round(y.value or 0)):
                 given[left[k].pop()] = c
         order = (job.id for job in instance.jobs)
-        return Solution(configurations={j: given[j] for j in order if j in given})
+        return Solution(configurations={j: given[j] for j in order if given[j] != WAITS})
 
     def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Set every variable to its value in a solution; a choice left out counts as waiting."""
+        """Set every variable to its value in a solution; a choice left out counts as none."""
+        given = solution.configurations
         for (k, c), y in m.y.items():
-            count = sum(solution.configurations.get(j) == c for j in self.kinds[k].jobs)
+            count = sum(given.get(j, WAITS) == c for j in self.kinds[k].jobs)
             y.set_value(count, skip_validation=True)
+        for t, idle in m.idle.items():
+            chosen = (instance.by_id[c] for c in given.values())
+            taken = sum(one.gpus for one in chosen if one.type == t)
+            kind = instance.type_of[t]
+            idle.set_value(kind.nodes * kind.gpus_per_node - taken, skip_validation=True)
