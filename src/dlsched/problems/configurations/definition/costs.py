@@ -50,7 +50,7 @@ class Costs:
         costs = {}
         factor = restart_factor(self.instance, job)
         if factor:
-            scale = _power(factor, power) * UNIT
+            scale = power_of(factor, power) * UNIT
             costs = {name: sign * _round(_DECIMAL.multiply(scale, v)) for name, v in powers.items()}
         elif power > 0:
             costs = dict.fromkeys(powers, 0)
@@ -65,10 +65,11 @@ class Costs:
     def _of_model(self, name: Id) -> Mapping[Id, Decimal]:
         goodput, power = self.instance.model_of[name].goodput, self.instance.power
         least = self.instance.least.get(name, 1)
-        return {c: _power(Fraction(g) / least, power) for c, g in goodput.items() if g}
+        return {c: power_of(Fraction(g) / least, power) for c, g in goodput.items() if g}
 
 
-def _power(base: Fraction, power: Number) -> Decimal:
+def power_of(base: Fraction, power: Number) -> Decimal:
+    """Return a positive number's power, to 40 digits."""
     number, exponent = (
         _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
         for value in (base, power)

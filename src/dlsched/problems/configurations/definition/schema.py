@@ -73,6 +73,8 @@ class Job(Document):
     """How often it was restarted. Unit: restarts."""
     present: Id | None = None
     """Id of the configuration that it has; none if it waits."""
+    remaining: Amount | None = None
+    """What is left to train; only the baseline `shortest_first` reads it. Unit: samples."""
 
 
 class Instance(schema.Instance):

@@ -44,6 +44,8 @@ def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
     if value > least + gap:
         if run.stop_reason() is None:
             claim, _ = _within(kinds, prices, value - least, run, levels)
+        elif claim.solution is None:
+            claim = Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())
         else:
             claim = replace(claim, bounds=())  # of a part of the program
     stated = Bound(in_units(least), "certified", "lp")

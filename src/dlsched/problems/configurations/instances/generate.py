@@ -60,10 +60,13 @@ def generate(
     chosen = (drawn + rng.integers(STAGES, size=jobs)).tolist()
     ages = np.rint(rng.lognormal(*_AGE, jobs)).astype(int).tolist()
     runs = rng.random(jobs) < running
+    done = rng.random(jobs).tolist()
     free = {kind["id"]: kind["nodes"] * kind["gpus_per_node"] for kind in types}
     rows: list[dict[str, Any]] = []
     for j, (m, age) in enumerate(zip(chosen, ages, strict=True)):
         row: dict[str, Any] = {"id": f"j{j}", "model": models[m]["id"], "age": age}
+        samples = list(TRAININGS.values())[m // STAGES].samples
+        row["remaining"] = round(samples * (1 - (m % STAGES + done[j]) / STAGES))
         fits = [c for c in listed if c["id"] in models[m]["goodput"] and c["gpus"] <= free[c["type"]]]
         small = [c for c in fits if c["gpus"] <= 2 * NODES[c["type"]][1]]
         if runs[j] and small:

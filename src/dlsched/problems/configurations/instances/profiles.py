@@ -23,7 +23,7 @@ _SLACK = 1e-8
 
 
 class Training(NamedTuple):
-    """How a model is trained: batch sizes, noise by stage, and what a restart takes.
+    """How a model is trained: batch sizes, noise by stage, seconds of a restart, and samples in all.
 
     The shares are those of jobs in the three workloads of each kind: Philly, Helios, newTrace.
     """
@@ -33,6 +33,7 @@ class Training(NamedTuple):
     least_local: int
     noise: tuple[float, ...]
     restart_seconds: int
+    samples: int
     shares: tuple[int, int, int]
 
 
@@ -51,11 +52,11 @@ class Speed(NamedTuple):
 
 WORKLOADS = ("philly", "helios", "newtrace")
 TRAININGS = {
-    "bert": Training(12, 384, 4, (35.25, 35.25, 35.25, 93.69, 93.69), 120, (29, 21, 605)),
-    "cifar10": Training(128, 4096, 32, (0.5663, 17.3, 29.95, 52.47, 139.2), 50, (376, 397, 1510)),
-    "deepspeech2": Training(20, 640, 10, (0.5115, 73.23, 572.5, 3741, 11490), 25, (44, 28, 636)),
-    "imagenet": Training(200, 12800, 20, (4.641, 29.67, 57.76, 56.3, 71.31), 250, (7, 11, 25)),
-    "yolov3": Training(8, 512, 4, (0.08118, 42.04, 62.04, 83.86, 207.4), 80, (24, 23, 104)),
+    "bert": Training(12, 384, 4, (35.25, 35.25, 35.25, 93.69, 93.69), 120, 177_288, (29, 21, 605)),
+    "cifar10": Training(128, 4096, 32, (0.5663, 17.3, 29.95, 52.47, 139.2), 50, 4_999_936, (376, 397, 1510)),
+    "deepspeech2": Training(20, 640, 10, (0.5115, 73.23, 572.5, 3741, 11490), 25, 570_720, (44, 28, 636)),
+    "imagenet": Training(200, 12800, 20, (4.641, 29.67, 57.76, 56.3, 71.31), 250, 115_305_000, (7, 11, 25)),
+    "yolov3": Training(8, 512, 4, (0.08118, 42.04, 62.04, 83.86, 207.4), 80, 827_552, (24, 23, 104)),
 }
 """From the public profiles: the statistics of gradients at the first batch size."""
 SPEEDS = {
