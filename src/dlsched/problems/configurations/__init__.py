@@ -24,6 +24,8 @@ PROBLEM = Problem(
     bound="lp",
     size="jobs",
     package=__name__,
+    paper_method="sia_public",
+    starts=(Start("greedy"),),
 )
 
 __all__ = ["PROBLEM", "Configuration", "Instance", "Job", "Model", "Solution", "Type"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from dlsched import schema
 from dlsched.schema import (
@@ -23,6 +23,8 @@ from dlsched.schema import (
 DIGITS = 9
 """Decimals of every cost **(D)**: powers are irrational, and are rounded to so many."""
 _LARGEST_POWER = 2
+_Power = Annotated[SignedAmount, Field(json_schema_extra={"default": -0.5})]
+_Penalty = Annotated[Amount, Field(json_schema_extra={"default": 1.1})]
 
 
 class Type(Document):
@@ -81,9 +83,9 @@ class Instance(schema.Instance):
     """The nodes, the configurations, and the jobs of one round."""
 
     problem: Literal["configurations"] = "configurations"
-    power: SignedAmount = Fraction(-1, 2)
+    power: _Power = Fraction(-1, 2)
     """The power p of the normalised goodput: the lower, the fairer."""
-    penalty: Amount = Fraction(11, 10)
+    penalty: _Penalty = Fraction(11, 10)
     """What a job without a configuration costs, to nine decimals."""
     types: tuple[Type, ...]
     """The types of GPU."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.configurations.definition.costs import UNIT, Costs, power_of, restart_factor
@@ -86,9 +86,7 @@ class PublicCosts(Costs):
 
 
 @method("configurations", kind="heuristic", preload=SOLVER_LIBRARIES)
-def sia_public(
-    instance: Instance, run: Run, code: Literal["scheduler", "simulator"] = "scheduler"
-) -> Claim | Solution:
+def sia_public(instance: Instance, run: Run, code: str = "scheduler") -> Claim | Solution:
     """Optimum of the public code's program, whose costs are rounded to two decimals and clipped.
 
     What a job cannot use has a goodput of .01 there, and may be chosen; here such a job waits.
@@ -96,11 +94,13 @@ def sia_public(
     Parameters
     ----------
     code
-        That of the scheduler, where a move to another type has no factor and changes cost .01; or
-        that of the simulator, where each move has the factor.
+        "scheduler", where a move to another type has no factor and a change costs .01; or
+        "simulator", where each move has the factor.
     """
     if instance.power > 0:
         raise OptionError("sia_public is for a power below 0; use sia")
+    if code not in CODES:
+        raise OptionError(f"code={code!r}: there are {' and '.join(CODES)}")
     claim = solve(Kinds(instance, PublicCosts(instance, CODES[code])), run, 1)
     if not isinstance(claim.solution, Solution):
         return replace(claim, bounds=())

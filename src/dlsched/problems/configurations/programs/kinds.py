@@ -137,6 +137,8 @@ class Kinds:
 class KindProgram:
     """The program of solutions within a gap of the prices' bound, as `solve_levels` takes it.
 
+    Jobs may wait, and GPUs be idle, beyond the gap as well: a start is a point of the program.
+
     Parameters
     ----------
     kinds, prices
@@ -153,17 +155,12 @@ class KindProgram:
             priced = kinds.priced(kind, prices)
             least = min(priced)
             for c, units in zip(kind.costs, priced, strict=True):
-                if units - least <= gap:
+                if units - least <= gap or c == WAITS:
                     self.above[k, c] = units - least
 
     def build(self, instance: Instance) -> Any:
         """Return the Pyomo model: how many jobs of each kind have each choice, and idle GPUs."""
         import pyomo.core as pyo
-
-        def idle(m: Any, t: Id) -> tuple[int, int]:
-            kind = instance.type_of[t]
-            most, price = kind.nodes * kind.gpus_per_node, self.prices[t]
-            return 0, min(most, self.gap // price) if price else most
 
         m = pyo.ConcreteModel(instance.name)
         m.TYPES = pyo.Set(initialize=list(instance.type_of))
@@ -173,7 +170,10 @@ class KindProgram:
             domain=pyo.NonNegativeIntegers,
             bounds=lambda m, k, c: (0, len(self.kinds[k].jobs)),
         )
-        m.idle = pyo.Var(m.TYPES, domain=pyo.NonNegativeIntegers, bounds=idle)
+        there = {t.id: t.nodes * t.gpus_per_node for t in instance.types}
+        m.idle = pyo.Var(
+            m.TYPES, domain=pyo.NonNegativeIntegers, bounds=lambda m, t: (0, there[t])
+        )
         costs = [(units, m.y[key]) for key, units in self.above.items() if units]
         costs += [(self.prices[t], m.idle[t]) for t in m.TYPES if self.prices[t]]
         running = sum(job.present is not None for job in instance.jobs)
@@ -193,7 +193,7 @@ class KindProgram:
 
         def gpus(m: Any, t: Id) -> Any:
             taken = pyo.quicksum(one.gpus * y for one, y in used if one.type == t)
-            return taken + m.idle[t] == instance.type_of[t].nodes * instance.type_of[t].gpus_per_node
+            return taken + m.idle[t] == there[t]
 
         m.choice = pyo.Constraint(list(of_kind), rule=choice)
         m.gpus = pyo.Constraint(m.TYPES, rule=gpus)
