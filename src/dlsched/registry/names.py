@@ -19,6 +19,7 @@ BUILT_IN = (
     "workers",
     "dispatch",
     "shares",
+    "configurations",
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 

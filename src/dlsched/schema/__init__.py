@@ -6,7 +6,7 @@ only dlsched itself needs is in the modules of this package.
 
 from dlsched.schema.document import Document
 from dlsched.schema.envelope import Instance
-from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
+from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount, SignedAmount
 from dlsched.schema.flaws import Flaw, brief, dangling, require_unique
 from dlsched.schema.frozen import FrozenDict, derived
 from dlsched.schema.quantities import Number, exact, granularity, shown, simplify, whole
@@ -23,6 +23,7 @@ __all__ = [
     "Number",
     "PositiveAmount",
     "PositiveCount",
+    "SignedAmount",
     "Solution",
     "brief",
     "dangling",

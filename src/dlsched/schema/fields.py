@@ -46,6 +46,9 @@ PositiveAmount = Annotated[
     _SPELL,
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
+SignedAmount = Annotated[
+    int | Fraction, PlainValidator(exact), _SPELL, WithJsonSchema({"type": "number"})
+]
 Count = Annotated[int, _at_least(whole, 0), WithJsonSchema({"type": "integer", "minimum": 0})]
 PositiveCount = Annotated[
     int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})

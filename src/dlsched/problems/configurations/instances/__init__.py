@@ -1,0 +1,1 @@
+"""Where instances of configurations come from."""

@@ -1,0 +1,1 @@
+"""The integer program by kinds of jobs, and its parts."""
