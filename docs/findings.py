@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT / "benchmarks" / "claims"))
 from rows import filled  # noqa: E402
 
-BEGIN, END = "<!-- Written by docs/findings.py. -->", "<!-- End of what docs/findings.py writes. -->"
+BEGIN, END = (
+    "<!-- Written by docs/findings.py. -->",
+    "<!-- End of what docs/findings.py writes. -->",
+)
 
 
 def pages() -> dict[Path, str]:
@@ -37,7 +40,9 @@ def pages() -> dict[Path, str]:
              ROOT / "README.md": "\n".join(items)}  # fmt: skip
     pattern = f"{re.escape(BEGIN)}.*?{re.escape(END)}"
     return {
-        path: re.sub(pattern, lambda _, new=text: f"{BEGIN}\n\n{new}\n\n{END}", old, flags=re.DOTALL)
+        path: re.sub(
+            pattern, lambda _, new=text: f"{BEGIN}\n\n{new}\n\n{END}", old, flags=re.DOTALL
+        )
         for path, text in texts.items()
         if (old := path.read_text(encoding="utf-8"))
     }

@@ -21,7 +21,7 @@ FILES = sorted(path for path in TESTS.rglob("*.py") if INTERNAL not in path.pare
 
 @cache
 def public() -> set[str]:
-    """Return the names of docs/api.md and docs/api/, and all of each module that its tables name."""
+    """Return the names of the pages of names, and all of each module that a table there names."""
     pages = [ROOT / "docs" / "api.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     text = re.sub(r"^::: dlsched\.problems\.\w+\.definition.*", "", text, flags=re.M)
