@@ -58,7 +58,6 @@ kernels: $(READY)
 # Files that the code writes and a test compares with it.
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
-	$(BIN)/python docs/fields.py
 	$(BIN)/python docs/maps.py
 	$(BIN)/python docs/which_method.py
 

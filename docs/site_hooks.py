@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import charts
-import drawings
-import figure_charts
-import measured
 import notebook_pages
 import snippets
 from mkdocs.structure.files import File, Files
@@ -32,7 +29,7 @@ HOMES = {
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
 COPIED = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "models/README.md"]
-TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
+TITLES = {"models": "Card", "figures": "Figures", "api": "Fields and functions"}
 _PICTURE = re.compile(r'(?<==")docs/(?=pictures/)')
 """Where README's pictures are on the site, of elements that are not Markdown."""
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -43,28 +40,32 @@ _drawn: dict[str, str] = {}
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages and pictures that are not in docs."""
-    sources = [*COPIED, *_found("models/*.md"), *_found("benchmarks/figures/*.md")]
-    for source in dict.fromkeys(sources):
-        page = _on_site(source)
-        assert page is not None
-        _came_from[page] = source
-        text = (ROOT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, page, content=text))
+
+    def add(address: str, content: str | bytes) -> None:
+        files.append(File.generated(config, address, content=content))
+
+    found = [
+        str(path.relative_to(ROOT))
+        for pattern in ("models/*.md", "benchmarks/figures/*.md")
+        for path in sorted(ROOT.glob(pattern))
+    ]
+    for page in list(files.documentation_pages()):
+        if snippets.draws(page.content_string):
+            _drawn[page.src_uri], drawn = snippets.illustrated(page.content_string, page.src_uri)
+            for name, picture in drawn.items():
+                add(f"pictures/{name}", picture)
+    for source in dict.fromkeys([*COPIED, *found]):
+        address = _on_site(source)
+        assert address is not None
+        _came_from[address] = source
+        add(address, (ROOT / source).read_text(encoding="utf-8"))
     for notebook in sorted(notebook_pages.FOLDER.glob("*.ipynb")):
         text, pictures = notebook_pages.page(notebook)
-        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        add(f"notebooks/{notebook.stem}.md", text)
         for name, picture in pictures.items():
-            files.append(File.generated(config, f"pictures/{name}", content=picture))
-    for page_file in list(files.documentation_pages()):
-        ran = page_file.src_uri in _came_from or page_file.src_uri.startswith("notebooks/")
-        written_here = (ROOT / "docs" / page_file.src_uri).is_file()
-        text = page_file.content_string if written_here and not ran else ""
-        if snippets.draws(text):
-            _drawn[page_file.src_uri], drawn = snippets.illustrated(text, page_file.src_uri)
-            for name, picture in drawn.items():
-                files.append(File.generated(config, f"pictures/{name}", content=picture))
-    for name, picture in drawings.all_pictures():
-        files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
+            add(f"pictures/{name}", picture)
+    for name, picture in charts.all_pictures():
+        add(f"pictures/{name}.svg", picture)
     return files
 
 
@@ -73,19 +74,18 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
     address = page.file.src_uri
     source = _came_from.get(address, f"docs/{address}")
     text = _drawn.get(address, text)
-    folder, name = posixpath.split(address)
-    if folder in TITLES and name != "index.md" and f"problems/{name}" in _problem_pages():
+    folder, file = posixpath.split(address)
+    name = Path(file).stem
+    if folder in TITLES and (ROOT / "docs" / "problems" / file).is_file():
         page.title = TITLES[folder]
-        heading = f"{Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
-        page.meta["title"] = heading  # in search results and on the window
-        text = re.sub(r"\A# .*", f"# {heading}", text)
+        page.meta["title"] = f"{name.capitalize()}: {TITLES[folder].lower()}"
+        text = re.sub(r"\A# .*", f"# {page.meta['title']}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        if address != "claims.md":  # its cells are sentences
-            text = figure_charts.right_aligned(text)
-        if folder == "figures" or address == "claims.md":
-            text = _with_first_picture(text, Path(name).stem)
-        kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
+        if name in (*charts.names(), *charts.GAPS, "claims"):
+            note = charts.gap_note(name) if name in charts.GAPS else charts.title(name) + "."
+            text = _pictured(text, f"figures-{name}", charts.title(name), note)
+        kinds = "claims" if name == "claims" else f"figures {name}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if address == "index.md":
         page.meta["hide"] = ["navigation"]  # the bar above has all of it
@@ -93,18 +93,15 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
     if folder == "problems":
         page.title = "What it is"
         page.meta["title"] = text.partition("\n")[0].lstrip("# ")
-        text = _with_charts(_with_picture(text, Path(name).stem), Path(name).stem)
+        text = _pictured(text, name, "An example of the paper, with its optimum")
+        if name in charts.GAPS:
+            note = f"{charts.gap_note(name)} [All figures](../figures/{name}.md)."
+            chart = _plate(f"figures-{name}", charts.title(name), note)
+            head, mark, rest = text.partition("\n## Decisions")
+            text = f"{head}\n## Gap against size\n\n{chart}{mark}{rest}"
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]
     return "".join(parts)
-
-
-def _found(pattern: str) -> list[str]:
-    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(pattern))
-
-
-def _problem_pages() -> set[str]:
-    return {str(path.relative_to(ROOT / "docs")) for path in ROOT.glob("docs/problems/*.md")}
 
 
 def _on_site(source: str) -> str | None:
@@ -127,8 +124,7 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
     if page is None:  # a file that is no page
-        drawn = there.startswith("docs/pictures/")
-        assert (ROOT / there).exists() or drawn, (source, target)
+        assert (ROOT / there).exists() or there.startswith("docs/pictures/"), (source, target)
         if not there.startswith("docs/"):
             return words  # the site does not have it: its name is left, as text
         page = posixpath.relpath(there, "docs")
@@ -136,50 +132,14 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
     return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
 
 
-def _with_picture(text: str, problem: str) -> str:
-    """Put the picture of the paper's example before the first section."""
+def _plate(picture: str, words: str, note: str = "", up: str = "../") -> str:
+    """Return a picture on a plate, with a note below it."""
+    image = f'<div class="plate" markdown="1">\n\n![{words}]({up}pictures/{picture}.svg)\n\n</div>'
+    return f"{image}\n\n{note}\n{{ .caption }}\n" if note else f"{image}\n"
+
+
+def _pictured(text: str, picture: str, words: str, note: str = "") -> str:
+    """Put a picture before a page's first section."""
     head, mark, rest = text.partition("\n## ")
-    picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
-    picture = f'<div class="plate" markdown="1">\n\n{picture}\n\n</div>'
-    return f"{head}\n{picture}\n{mark}{rest}"
-
-
-def _with_first_picture(text: str, name: str) -> str:
-    """Put a picture of its first figures at the beginning of a page."""
-    head, mark, rest = text.partition("\n## ")
-    if name in measured.GAPS:
-        chart = measured.gap_chart(name)
-        shown = _shown(f"{name}-gap", f"{chart.title}: {chart.y} by {chart.x}")
-        return f"{head}\n{shown}\n\n{charts.caption(chart)}\n{{ .caption }}\n{mark}{rest}"
-    if name in figure_charts.names():
-        words = figure_charts.title(name)
-        shown = _shown(f"figures-{name}", words, "" if name == "claims" else "../")
-        return f"{head}\n{shown}\n\n{words}.\n{{ .caption }}\n{mark}{rest}"
-    return text
-
-
-def _with_charts(text: str, problem: str) -> str:
-    """Put the charts of gap and time by size before the decisions."""
-    if problem not in measured.GAPS:
-        return text
-    head, mark, rest = text.partition("\n## Decisions")
-    parts = ["\n## Gap and time against size\n"]
-    for name, chart in measured.charts(problem):
-        words = f"{chart.title}: {chart.y} by {chart.x}"
-        parts.append(f"{_shown(f'{problem}-{name}', words)}\n")
-        parts.append(f"{charts.caption(chart)}\n{{ .caption }}\n")
-    parts.append(f"[All figures](../figures/{problem}.md), with machine and versions.\n")
-    return head + "\n".join(parts) + mark + rest
-
-
-def _shown(name: str, words: str, up: str = "../") -> str:
-    """Return a chart in the version that suits the page's scheme.
-
-    Parameters
-    ----------
-    up
-        The way from the page to the folder of all pages.
-    """
-    return "".join(
-        f"![{words}]({up}pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
-    )
+    up = "" if picture == "figures-claims" else "../"
+    return f"{head}\n{_plate(picture, words, note, up)}{mark}{rest}"

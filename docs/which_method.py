@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from measured import Row, tables
+from charts import Row, tables
 
 from dlsched.registry import Kind, problem, problem_names
 

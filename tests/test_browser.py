@@ -28,7 +28,7 @@ WIDTHS = (390, 1280)
 """Pixels of a telephone and of a small screen."""
 HEIGHT = 900
 SITE = [
-    "index", "problems/dispatch", "models/utility", "fields/elastic", "figures/hadar_simulation",
+    "index", "problems/dispatch", "models/utility", "api/elastic", "figures/hadar_simulation",
     "figures/peers", "which-method", "claims", "instances", "notebooks/solve-and-verify",
     "tutorials/pictures", "gallery", "api", "changelog",
 ]  # fmt: skip

@@ -73,21 +73,29 @@ def test_a_problem_s_page_names_its_methods(name: str) -> None:
     assert [m for m in dlsched.list_methods(name).method if f"`{m}`" not in text] == []
 
 
+PACKAGES = {"records", "simulation", "sweeps", "testing"}
+
+
+def api_pages() -> str:
+    """Return the pages of the library's names, one after another."""
+    pages = [ROOT / "docs" / "api.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
 def test_api_page_is_complete() -> None:
     """The reference has what `dlsched` exports, each name once, and links each problem's fields."""
-    text = (ROOT / "docs" / "api.md").read_text()
-    listed = re.findall(r"^::: dlsched\.(\w+)$", text[: text.index("## Sweeps")], re.M)
+    text = api_pages()
+    listed = re.findall(r"^::: dlsched\.([a-zA-Z]\w*)$", text, re.M)
     assert listed[:4] == ["load", "solve", "verify", "compare"]
-    assert sorted(listed) == sorted(dlsched.__all__)
-    text = (ROOT / "docs" / "api.md").read_text()
-    linked = re.findall(r"\[(\w+)\]\(fields/(\w+)\.md\)", text)
-    assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
+    assert sorted(set(listed) - PACKAGES) == sorted(dlsched.__all__)
+    linked = re.findall(r"\[(\w+)\]\(api/\1\.md\)", text)
+    assert {*linked} >= set(registry.BUILT_IN)
 
 
-@pytest.mark.parametrize("name", ["records", "simulation", "sweeps", "testing"])
+@pytest.mark.parametrize("name", sorted(PACKAGES))
 def test_api_page_has_the_packages_below(name: str) -> None:
     """All that a public package exports, but for its modules."""
-    text = (ROOT / "docs" / "api.md").read_text()
+    text = api_pages()
     package = importlib.import_module(f"dlsched.{name}")
     exported = {n for n in package.__all__ if not inspect.ismodule(getattr(package, n))}
     described = re.search(rf"^::: dlsched\.{name}\n((?:    .*\n)*)", text, re.M)
@@ -125,7 +133,7 @@ def test_tables_on_pages_are_complete() -> None:
 
 
 def test_written_pages_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of instances and fields are what programs write, with a meaning for every field."""
+    """Pages of instances, methods and findings are what programs write."""
     monkeypatch.syspath_prepend(ROOT / "instances")
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
@@ -133,11 +141,24 @@ def test_written_pages_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     methods = importlib.import_module("which_method")
     text = methods.PAGE.read_text()
     assert text == methods.page(text), "run: python docs/which_method.py"
-    written = importlib.import_module("fields").page
-    for name in registry.problem_names():
-        text = (ROOT / "docs" / "fields" / f"{name}.md").read_text()
-        assert text == written(name), "run: make schema"
-        assert not re.search(r"\|\s*\|$", text, re.M), "a field has no meaning"
+    for path, text in importlib.import_module("findings").pages().items():
+        assert path.read_text(encoding="utf-8") == text, "run: python docs/findings.py"
+
+
+@pytest.mark.parametrize("name", registry.problem_names())
+def test_every_field_has_a_meaning(name: str) -> None:
+    """A schema describes each field, and the page of a problem's names has all the package's."""
+    for kind in (problem(name).instance, problem(name).solution):
+        schema = kind.model_json_schema()
+        parts = [schema, *schema.get("$defs", {}).values()]
+        own = {field for base in kind.__mro__[1:] for field in getattr(base, "model_fields", {})}
+        fields = [(f, e) for part in parts for f, e in part.get("properties", {}).items()]
+        assert [f for f, entry in fields if "description" not in entry and f not in own] == []
+    page = (ROOT / "docs" / "api" / f"{name}.md").read_text(encoding="utf-8")
+    package = importlib.import_module(f"dlsched.problems.{name}")
+    defined = vars(importlib.import_module(f"dlsched.problems.{name}.definition.schema"))
+    others = set(package.__all__) - set(defined) - {"PROBLEM"}
+    assert {*re.findall(r"\w+", "".join(re.findall(r"(?m)^ +members: \[(.*)\]", page)))} >= others
 
 
 @pytest.mark.slow
@@ -155,14 +176,13 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
         assert {f"{folder}/{name}.html" for folder in ("problems", "models", "figures")} <= pages
         shown = (tmp_path / "problems" / f"{name}.html").read_text()
         assert f"pictures/{name}.svg" in shown
-        for picture in (f"{name}-gap", f"{name}-time"):
-            assert f"pictures/{picture}-light.svg" in shown
-            assert f"pictures/{picture}-dark.svg" in shown
+        assert (f"pictures/figures-{name}.svg" in shown) == (name != "shares")
     gallery = (tmp_path / "gallery.html").read_text()
-    assert gallery.count("-wide.svg") == gallery.count("-narrow.svg") >= 20
+    assert gallery.count("pictures/gallery-") >= 20
     for name in ("peers", "lyra_simulation", "worst_cases"):
         shown = (tmp_path / "figures" / f"{name}.html").read_text()
-        assert f"pictures/figures-{name}-light.svg" in shown
+        assert f"pictures/figures-{name}.svg" in shown
+    assert not list(tmp_path.rglob("__pycache__"))
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page
@@ -368,33 +388,30 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_what_a_block_draws_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One block of three draws; its picture has a wide and a narrow version and says what it is."""
+    """One block of three draws; its picture says what it is."""
     snippets = module("snippets", monkeypatch)
     text, pictures = snippets.illustrated(DRAWING, "tutorials/page.md")
-    wide, narrow = "tutorials-page-1-0-wide.svg", "tutorials-page-1-0-narrow.svg"
-    assert set(pictures) == {wide, narrow}
+    assert set(pictures) == {"tutorials-page-0.svg"}
     (image,) = re.findall(r'<img src="([^"]*)" alt="([^"]*)"', text)
-    assert image[0] == f"../pictures/{wide}" and image[1].startswith("lyra-table4: 2 jobs")
-    assert text.index("dlsched.solve(") < text.index(wide) < text.index("not run")
-    widths = [re.search(rb'width="([0-9.]+)pt"', pictures[name]) for name in (wide, narrow)]
-    assert [float(width[1]) for width in widths if width] == [504, 252]
+    assert image[0] == "../pictures/tutorials-page-0.svg"
+    assert image[1].startswith("lyra-table4: 2 jobs")
+    assert text.index("dlsched.solve(") < text.index(image[0]) < text.index("not run")
     assert text.replace(text[text.index("\n<div") : text.index("</div>") + 8], "") == DRAWING
     assert snippets.draws(DRAWING) and not snippets.draws(DRAWING[: DRAWING.index("Words")])
 
 
 def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every page of figures begins with a picture; the columns drawn exist and have numbers."""
-    figure_charts = module("figure_charts", monkeypatch)
+    charts = module("charts", monkeypatch)
     problems = {path.stem for path in (ROOT / "docs" / "problems").glob("*.md")}
     pages = {path.stem for path in FIGURES.glob("*.md")}
-    assert pages <= problems | set(figure_charts.names()), "docs/figure_charts.py: add the page"
-    for name in set(figure_charts.names()) - {"peers", "claims"}:
-        spec = figure_charts.bars_of(name)
-        rows = next(iter(figure_charts._tables(name).values()))[0]
-        for column in (*spec.names, *spec.values):
-            assert column in rows[0], (name, column)
-        for column in spec.values:
-            assert any(figure_charts.number(row[column]) is not None for row in rows), column
+    assert pages <= problems | set(charts.names()), "docs/charts.py: add the page"
+    for name in set(charts.names()) - {"peers"}:
+        labels, values = charts.bars(name)
+        rows = next(iter(charts.tables((FIGURES / f"{name}.md").read_text()).values()))[0]
+        assert set(labels) | set(values) <= set(rows[0]), name
+        for column in values:
+            assert any(charts.number(row[column]) is not None for row in rows), column
 
 
 def test_maps_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,14 +420,6 @@ def test_maps_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {
         path.name for path, text in maps.pages().items() if path.read_text("utf-8") != text
     } == set()
-
-
-def test_places_in_papers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sections and algorithms in docstrings are listed, words that only look like them are not."""
-    maps = module("maps", monkeypatch)
-    folder = maps.SRC / "dlsched" / "problems"
-    assert "section 4" in maps.places(folder / "reclaiming" / "heuristics" / "lyra_loop.py")
-    assert maps.places(folder / "dispatch" / "programs" / "batch_search.py") == []
 
 
 NOTES = ROOT / "docs" / "notebooks"

@@ -21,8 +21,10 @@ FILES = sorted(path for path in TESTS.rglob("*.py") if INTERNAL not in path.pare
 
 @cache
 def public() -> set[str]:
-    """Return the names of docs/api.md, and all of each module that its tables name."""
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    """Return the names of the pages of names, and all of each module that a table there names."""
+    pages = [ROOT / "docs" / "api.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    text = re.sub(r"^::: dlsched\.problems\.\w+\.definition.*", "", text, flags=re.M)
     listed = set(re.findall(r"^::: (dlsched[\w.]*)", text, re.M)) | {"dlsched"}
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `dlsched")]
     listed |= set(re.findall(r"`(dlsched[\w.]*)`", " ".join(rows)))

@@ -22,7 +22,7 @@ from dlsched.schema.fields import Id
 from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import Number, exact, to_json
 from dlsched.simulation.api import simulate
-from dlsched.simulation.engine.state import number
+from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 from dlsched.text.figures import shorten
@@ -289,7 +289,7 @@ def _placements(
     for row in sorted(log.rows("segments"), key=itemgetter(1, 0)):
         job, start, end, _, shares, *_ = row
         held = tuple((name, count) for name, count, *_ in json.loads(shares))
-        placements.append(Placement(jobs[job], number(start), number(end), held))
+        placements.append(Placement(jobs[job], seconds(int(start)), seconds(int(end)), held))
     return tuple(placements)
 
 
