@@ -22,17 +22,18 @@ from dlsched.solvers.levels import solve_levels
 from readers import highs_optimum, scip_optimum
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
+PACKAGES = {"scip": "pyscipopt", "cp_sat": "ortools"}
 
 
 def need(solver: str) -> None:
     """Skip the test, with the reason, if a solver is not installed."""
-    if solver == "scip":
-        pytest.importorskip("pyscipopt", reason="SCIP comes with PySCIPOpt")
+    if solver in PACKAGES:
+        pytest.importorskip(PACKAGES[solver], reason=f"{solver} comes with {PACKAGES[solver]}")
     elif not shutil.which(EXECUTABLES[solver]):
         pytest.skip(f"{solver} is not installed here, see docs/solvers.md")
 
 
-@pytest.fixture(params=["scip", *EXECUTABLES])
+@pytest.fixture(params=[*PACKAGES, *EXECUTABLES])
 def solver(request: pytest.FixtureRequest) -> str:
     """Give the name of each solver that is installed."""
     need(request.param)
@@ -72,6 +73,19 @@ def test_unsupported_limit(solver: str, limits: dict[str, int]) -> None:
         dlsched.solve(small(0), solver=solver, **limits)  # type: ignore[arg-type]
 
 
+def test_cp_sat_takes_integers_only() -> None:
+    """A model with other columns is refused; one with long decimals has rows that are wider."""
+    need("cp_sat")
+    continuous = dlsched.load("mast-two-regions")
+    with pytest.raises(dlsched.OptionError, match="integers only"):
+        dlsched.solve(continuous, solver="cp_sat")
+    for name in ("sensitivity-small-01", "elastic-loan-small-03", "interleaving-small-01"):
+        found = dlsched.solve(name, "milp", solver="cp_sat", solver_options={"num_workers": 1})
+        assert found.objective == dlsched.solve(name).objective
+    with pytest.raises(dlsched.OptionError, match="CP-SAT takes no"):
+        dlsched.solve(small(0), "milp", solver="cp_sat", solver_options={"frobnicate": 1})
+
+
 def test_time_limit(solver: str) -> None:
     """After the limit there is a checked solution or none, and a bound that holds."""
     instance = dlsched.generate(
@@ -85,7 +99,7 @@ def test_time_limit(solver: str) -> None:
     assert result.termination in (Termination.TIME_LIMIT, Termination.LEVELS_DONE)
 
 
-@pytest.mark.parametrize("name", ["highs", "scip", *EXECUTABLES])
+@pytest.mark.parametrize("name", ["highs", *PACKAGES, *EXECUTABLES])
 def test_a_gap_that_is_reached_is_a_proof(name: str) -> None:
     """Also GLPK's, which then calls its solution feasible, and states the bound in its log."""
     if name != "highs":

@@ -23,10 +23,9 @@ from dlsched.names import VERSION
 from dlsched.results.result import Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.files import JsonObject
-from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.kernels import kernels
-from dlsched.solvers.pyomo_backend import INTERFACES
+from dlsched.solvers.pyomo_backend import BUILT_IN, INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 
 _DEVELOPERS = {"all", "dev", "docs", "peers"}
@@ -41,7 +40,7 @@ def doctor() -> Answer:
     """
     say(Stage.CHECKING, "solvers, each on a small integer program")
     with stdout_for_answers():  # solvers print
-        solvers = [_tried(name) for name in (highs.NAME, *INTERFACES)]
+        solvers = [_tried(name) for name in (*BUILT_IN, *INTERFACES)]
     found = {
         "ok": solvers[0]["state"] == "ok",
         "version": VERSION,
@@ -86,7 +85,7 @@ def _tried(name: str) -> JsonObject:
         state = "not installed"
     except Exception as error:  # whatever a solver's interface raises is the answer
         state = f"failed: {describe(error)}"
-    install = INTERFACES[name].install if name in INTERFACES else "pip install highspy"
+    install = INTERFACES[name].install if name in INTERFACES else BUILT_IN[name]
     return {"name": name, "version": run.solvers.get(name), "state": state, "install": install}
 
 

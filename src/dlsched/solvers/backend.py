@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from dlsched.run import Run
-from dlsched.solvers import highs
+from dlsched.solvers import cp_sat, highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.pyomo_backend import PyomoBackend
 from dlsched.solvers.standard_form import StandardForm
 
 
 class Backend(Protocol):
-    """A solver for one level of a standard form; the module `highs`, or a `PyomoBackend`."""
+    """A solver for one level of a form: the module `highs`, `CpSat`, or a `PyomoBackend`."""
 
     def validate_limits(self, run: Run) -> None:
         """Raise `OptionError` if the solver lacks a limit of the run."""
@@ -46,4 +46,6 @@ def find_backend(name: str) -> Backend:
     SolverMissing
         If it is not installed; the message says how to install it.
     """
+    if name == cp_sat.NAME:
+        return cp_sat.CpSat()
     return highs if name == highs.NAME else PyomoBackend(name)

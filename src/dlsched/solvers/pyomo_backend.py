@@ -104,7 +104,9 @@ INTERFACES: dict[str, Interface] = {
         seed="iparam.mio_seed",
     ),
 }
-"""The solvers whose options are known; ``highs`` has a back end of its own."""
+"""The solvers whose options are known."""
+BUILT_IN = {"highs": "pip install highspy", "cp_sat": "pip install 'dlsched[cp_sat]'"}
+"""The solvers with back ends of their own, and how to install them."""
 
 _UNSAID = ("other", "error")
 """What Pyomo says of Xpress at any limit, with a solution and without."""
@@ -119,12 +121,12 @@ _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonI
 
 def require_known(name: str) -> None:
     """Raise `UnknownName` if neither Pyomo nor the shell knows a solver of this name."""
-    if name in ("highs", *INTERFACES):
+    if name in (*BUILT_IN, *INTERFACES):
         return
     import pyomo.environ as pyo
 
     if name not in pyo.SolverFactory and not shutil.which(name):
-        raise UnknownName("solver", name, ["highs", *INTERFACES])
+        raise UnknownName("solver", name, [*BUILT_IN, *INTERFACES])
 
 
 class PyomoBackend:
