@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dlsched.api import check_proof as check_proof
     from dlsched.api import compare as compare
     from dlsched.api import export as export
+    from dlsched.api import features as features
     from dlsched.api import frame_columns as frame_columns
     from dlsched.api import from_frames as from_frames
     from dlsched.api import frontier as frontier
@@ -87,7 +88,7 @@ provide(_load_renderings)
 
 _NAMES = {
     "api": (
-        "best_solutions bound check_bound check_proof compare export frame_columns "
+        "best_solutions bound check_bound check_proof compare export features frame_columns "
         "from_frames frontier generate list_instances list_methods list_problems load "
         "load_comparison load_result load_solution model prove prove_bound read_result save solve verify what_if"
     ),

@@ -17,6 +17,7 @@ EXTRAS = {
     "itables": "bench",
     "jinja2": "bench",
     "matplotlib": "plot",
+    "networkx": "networkx",
     "psutil": "bench",
     "pyarrow": "report",
     "pytest": "testing",

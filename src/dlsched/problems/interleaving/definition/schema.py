@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, Self
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import model_validator
 
 from dlsched import schema
+from dlsched.extras import require
 from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount, derived
 
 MOST_RESOURCES = 8
@@ -134,6 +137,25 @@ class Instance(schema.Instance):
     def weight(self, gpus: int) -> int:
         """Return the weight of a group's efficiency in the objective."""
         return gpus if self.weigh_by == "gpus" else 1
+
+    def to_networkx(self) -> Any:
+        """Return which jobs may share GPUs, as a ``networkx.Graph``.
+
+        Nodes are ids with ``gpus`` and ``stages``. An edge joins jobs of equal GPUs and has the
+        ``efficiency`` of the pair at its best offsets (eq. 3 and 4), a Fraction.
+        """
+        nx = require("networkx", "Instance.to_networkx")
+        graph = nx.Graph(name=self.name)
+        k = len(self.resources)
+        for job in self.jobs:
+            graph.add_node(job.id, gpus=job.gpus, stages=job.stages)
+        for a, b in combinations(self.jobs, 2):
+            if a.gpus == b.gpus and self.group_limit > 1:
+                shifted = (b.stages[o:] + b.stages[:o] for o in range(1, k))
+                time = min(sum(map(max, a.stages, stages)) for stages in shifted)
+                work = Fraction(sum(a.stages) + sum(b.stages))
+                graph.add_edge(a.id, b.id, efficiency=work / (k * time))
+        return graph
 
 
 class Group(Document):

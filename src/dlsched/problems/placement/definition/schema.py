@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
 from dlsched import schema
+from dlsched.extras import require
 from dlsched.schema import (
     Amount,
     Document,
@@ -201,6 +202,23 @@ class Instance(schema.Instance):
         if job.kind == "ml":
             return homes[0] if len(set(homes)) == 1 else None
         return min(set(homes), key=lambda r: (-homes.count(r), r))
+
+    def to_networkx(self) -> Any:
+        """Return which jobs read which tables, as a bipartite ``networkx.Graph``.
+
+        Nodes are ``("job", id)`` with ``kind`` and ``gpu_hours``, and ``("table", id)`` with
+        ``size`` and ``home``.
+        """
+        nx = require("networkx", "Instance.to_networkx")
+        graph = nx.Graph(name=self.name)
+        for job in self.jobs:
+            hours = dict(job.gpu_hours)
+            graph.add_node(("job", job.id), bipartite=0, kind=job.kind, gpu_hours=hours)
+        for table in self.tables:
+            graph.add_node(("table", table.id), bipartite=1, size=table.size, home=table.home)
+        for job in self.jobs:
+            graph.add_edges_from((("job", job.id), ("table", name)) for name in job.tables)
+        return graph
 
 
 class Solution(schema.Solution):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import StrictBool, model_validator
 
 from dlsched import schema
+from dlsched.extras import require
 from dlsched.schema import (
     Amount,
     Count,
@@ -114,6 +115,24 @@ class Instance(schema.Instance):
                 gpus[s] = gpus.get(s, 0) + worker.gpus
             result.append(gpus)
         return tuple(result)
+
+    def to_networkx(self) -> Any:
+        """Return which jobs are on which servers, as a bipartite ``networkx.Graph``.
+
+        Nodes are ``("job", id)`` with ``weight``, and ``("server", id)`` with ``gpus``. An edge has
+        the ``gpus`` that the job holds there, and whether a ``base`` worker is among them.
+        """
+        nx = require("networkx", "Instance.to_networkx")
+        graph = nx.Graph(name=self.name)
+        for job in self.jobs:
+            graph.add_node(("job", job.id), bipartite=0, weight=job.weight)
+        for server in self.servers:
+            graph.add_node(("server", server.id), bipartite=1, gpus=server.gpus)
+        for job, held, base in zip(self.jobs, self.held, self.base_servers, strict=True):
+            for s, gpus in held.items():
+                ends = ("job", job.id), ("server", self.servers[s].id)
+                graph.add_edge(*ends, gpus=gpus, base=s in base)
+        return graph
 
 
 class Solution(schema.Solution):
