@@ -239,7 +239,7 @@ def table() -> Any:
 
 
 def test_a_comparison_is_printed_as_its_summary(table: Any) -> None:
-    """Printed, in a notebook and in LaTeX it has a line per problem and method; parts are frames."""
+    """In text, HTML and LaTeX it has a line per problem and method; parts of it are frames."""
     lines = repr(table).splitlines()
     assert "runs at optimum" in lines[1] and len(lines) == 2 + 4 and "3 of 3" in lines[2]
     assert table._repr_html_().count("<tr") == 5
