@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 from code_version import commit_of_code
+from dlsched.sweeps.spread import label_of
 from figures import FOLDER
 
 from dlsched.display.table import Row
 from dlsched.sweeps import Store, read_suite
 from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
-from dlsched.sweeps.spread import label_of
 from dlsched.sweeps.task import Task
 from dlsched.sweeps.workload_spec import BOUND
 

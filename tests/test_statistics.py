@@ -1,6 +1,7 @@
 """Statistics of runs against figures worked out by hand; what compare's table does with them."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,7 @@ def table() -> Any:
 
 
 def test_a_comparison_is_printed_as_its_summary(table: Any) -> None:
-    """Printed, in a notebook and in LaTeX it has a line per problem and method; parts are frames."""
+    """In text, HTML and LaTeX it has a line per problem and method; parts of it are frames."""
     lines = repr(table).splitlines()
     assert "runs at optimum" in lines[1] and len(lines) == 2 + 4 and "3 of 3" in lines[2]
     assert table._repr_html_().count("<tr") == 5
@@ -283,7 +284,22 @@ def test_jobs(table: Any) -> None:
     found = dlsched.compare(made, ["exact", "lyra"], jobs=2, on_answer=seen.append)
     same = ["instance", "method", "status", "preempted", "gap_to_best", "at_optimum"]
     assert found[same].values.tolist() == table[same].head(6).values.tolist() and len(seen) == 6
-    with pytest.raises(dlsched.OptionError, match="define it in a module"):
+    with pytest.raises(dlsched.OptionError, match="define it in a module of its own"):
         dlsched.compare(made, [lambda instance, rng: None], jobs=2)
     with pytest.raises(dlsched.OptionError, match="jobs=0"):
         dlsched.compare(made, ["lyra"], jobs=0)
+    with ThreadPoolExecutor(2) as threads:
+        again = dlsched.compare(made, ["exact", "lyra"], on=threads)
+    assert again[same].values.tolist() == found[same].values.tolist()
+
+
+ENDS = "import os\n\ndef ends(instance, rng):\n    os._exit(3)\n"
+
+
+def test_a_method_that_ends_its_process(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its row says so, and the other rows are made."""
+    Path("method_that_ends.py").write_text(ENDS)
+    monkeypatch.syspath_prepend(str(workdir))
+    found = dlsched.compare(["lyra-fig5"], ["scf", "method_that_ends:ends", "lyra"], jobs=2)
+    assert found["status"].tolist() == ["feasible", "crashed", "feasible"]
+    assert "status 3" in found["reason"][1]

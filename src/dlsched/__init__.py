@@ -90,7 +90,8 @@ _NAMES = {
     "api": (
         "best_solutions bound check_bound check_proof compare export features frame_columns "
         "from_frames frontier generate list_instances list_methods list_problems load "
-        "load_comparison load_result load_solution model prove prove_bound read_result save solve verify what_if"
+        "load_comparison load_result load_solution model prove prove_bound read_result save solve "
+        "verify what_if"
     ),
     "errors": (
         "DlschedError ExtraMissing InstanceChanged InstanceError OptionError "

@@ -56,7 +56,8 @@ def test_round_trip(name: str) -> None:
     @given(drawn, st.sampled_from(list(SAME)))
     def check(instance: Any, kind: str) -> None:
         frames = instance.to_frames()
-        assert dlsched.frame_columns(name) == {part: [*frame] for part, frame in frames.items()}
+        columns = {part: [*about.index] for part, about in dlsched.frame_columns(name).items()}
+        assert columns == {part: [*frame] for part, frame in frames.items()}
         for part, frame in frames.items():
             if kind != "mixed" or any(part.startswith(f"{other}_") for other in frames):
                 frames[part] = SAME[kind](frame)
@@ -65,6 +66,17 @@ def test_round_trip(name: str) -> None:
         assert again.name == instance.name
 
     check()
+
+
+@PROBLEMS
+def test_columns_say_what_belongs_into_them(name: str) -> None:
+    """Each has a type and a meaning; those that are not required have a default, or may be absent."""
+    for part, about in dlsched.frame_columns(name).items():
+        assert about["type"].all() and about["meaning"].str.len().all(), part
+    about = dlsched.frame_columns("reclaiming")["jobs_workers"].loc["gpus"]
+    assert list(about) == ["integer at least 1", "GPUs", True, None, "GPUs that it holds there."]
+    about = dlsched.frame_columns("reclaiming")["jobs"].loc["weight"]
+    assert (about["required"], about["default"]) == (False, 1)
 
 
 SERVERS = pd.DataFrame({"id": ["s1", "s2"], "gpus": [8, 4]})

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext, suppress
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,8 @@ from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.display.table import Failure, Row, comparison_rows, data_frame
 from dlsched.errors import OptionError, SolverDisagreement, describe
+from dlsched.execution.executors import executor_of
+from dlsched.execution.guard import CallFailed
 from dlsched.registry import Method, MethodLike
 from dlsched.registry.labels import distinguish, method_labels
 from dlsched.registry.methods import SOLVE_KEYWORDS, Options
@@ -39,7 +39,7 @@ def compare(
     *,
     on_answer: Callable[[Result | Failure], None] | None = None,
     jobs: int = 1,
-    on: Executor | None = None,
+    on: Any = None,
     **solve_options: Any,
 ) -> Comparison:
     """Solve every instance with every method and return one row for each.
@@ -55,10 +55,10 @@ def compare(
     on_answer
         Called with each result or failure as soon as it is there, in the order of the rows.
     jobs
-        Number of runs at a time, each in a process of its own from 2 on: methods must then be names
-        or functions of a module, and a script needs ``if __name__ == "__main__":``.
+        Number of runs at a time; from 2 on each is made in a process of its own, for which methods
+        must be names or functions of a module.
     on
-        An executor that makes the runs instead, as Dask's ``Client.get_executor()``.
+        What makes the runs instead: an executor of `concurrent.futures`, or a client of Dask.
     **solve_options
         Passed on to `solve`. An option that some of the methods lack is an error of these.
 
@@ -91,7 +91,7 @@ def comparison(
     *,
     on_answer: Callable[[Result | Failure], None] | None = None,
     jobs: int = 1,
-    on: Executor | None = None,
+    on: Any = None,
     **solve_options: Any,
 ) -> list[Row]:
     """Return the rows of `compare`."""
@@ -116,31 +116,28 @@ def _answers(
     pairs: Sequence[tuple[Instance, MethodLike]],
     one: Callable[[Instance, MethodLike], Result | Failure],
     jobs: int,
-    on: Executor | None,
+    on: Any,
 ) -> Iterator[Result | Failure]:
     """Yield the answers in order: made here, or on an executor."""
-    if type(jobs) is not int or jobs < 1:
-        raise OptionError(f"jobs={jobs!r} must be a whole number from 1 on")
-    if on is None and jobs == 1:
+    if on is None and type(jobs) is int and jobs == 1:
         yield from itertools.starmap(one, pairs)
         return
     if on is None:
         try:
-            pickle.dumps([one, *dict.fromkeys(method for _, method in pairs)])
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            what = f"a method or an option cannot go to another process ({describe(error)})"
-            raise OptionError(f"jobs={jobs}: {what}: define it in a module, or jobs=1") from None
-    # Not by fork: solvers have threads, which a forked process would wait for.
-    context = multiprocessing.get_context("spawn")
-    with nullcontext(on) if on is not None else ProcessPoolExecutor(jobs, context) as pool:
+            foreign = b"__main__" in pickle.dumps([one, [method for _, method in pairs]])
+        except (pickle.PicklingError, AttributeError, TypeError):
+            foreign = True
+        if foreign:
+            what = "a method or an option cannot go to another process"
+            raise OptionError(f"jobs={jobs}: {what}: define it in a module of its own, or jobs=1")
+    with executor_of(on, jobs) as pool:
         futures = [pool.submit(one, *pair) for pair in pairs]
         try:
             for (inst, method), future in zip(pairs, futures, strict=True):
                 try:
                     answer = future.result()
-                except BrokenProcessPool:
-                    reason = "a process of the comparison ended; jobs=1 shows which method does so"
-                    labels = (method_labels([method])[0], reason, "crashed", inst.sha256)
+                except (CallFailed, BrokenExecutor) as error:  # its process has ended
+                    labels = (method_labels([method])[0], describe(error), "crashed", inst.sha256)
                     answer = Failure(inst.problem, inst.name, *labels)
                 if isinstance(answer, Result):
                     link_instance(answer, inst)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance
-from dlsched.schema.frames.layout import columns
+from dlsched.schema.frames.layout import described
 from dlsched.schema.frames.read import Reader
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
@@ -35,7 +38,8 @@ def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
     UnknownName
         If there is no such problem.
     InstanceError
-        Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy.
+        Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy; of several
+        mistakes each on a line, up to 20.
     """
     owner = registry.problem(problem)
     reader = Reader(owner.instance, parts)
@@ -44,12 +48,21 @@ def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
     return instance
 
 
-def frame_columns(problem: str) -> dict[str, list[str]]:
+def frame_columns(problem: str) -> dict[str, pandas.DataFrame]:
     """Return the frames that `from_frames` takes for a problem, each with its columns.
+
+    Returns
+    -------
+    dict
+        By the frame's name a frame with a row per column, by its name: ``type``, ``unit``, whether
+        it is ``required``, its ``default``, and its ``meaning``.
 
     Raises
     ------
     UnknownName
         If there is no such problem.
     """
-    return columns(registry.problem(problem).instance)
+    import pandas as pd
+
+    frames = described(registry.problem(problem).instance)
+    return {name: pd.DataFrame(rows).set_index("column") for name, rows in frames.items()}

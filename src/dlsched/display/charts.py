@@ -191,6 +191,7 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         values = np.sort(gaps[label])
         if len(values):
             dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
+            dots["rasterized"] = len(values) > MOST_POINTS
             ax.plot(values, y + 1.6 * spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
             bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
             ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)

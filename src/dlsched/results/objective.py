@@ -11,7 +11,7 @@ from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import Number
 from dlsched.text.rendering import html
 
-__all__ = ["Bound", "ByLevel", "Level", "Objective", "gap", "relative_gap"]
+__all__ = ["Bound", "ByLevel", "Level", "Objective", "closed", "gap", "relative_gap"]
 
 T = TypeVar("T")
 U = TypeVar("U")

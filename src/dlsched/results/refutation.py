@@ -57,7 +57,11 @@ def beaten_level(bounds: Bounds, objective: Objective) -> tuple[Level, Number] |
 def standing(results: Sequence[Result], labels: Sequence[str]) -> tuple[list[Bounds], list[str]]:
     """Return the bounds that are not refuted, and per result its refutation or ""."""
     pairs = list(zip(labels, results, strict=True))
-    solved = [(label, r.objective) for label, r in pairs if r.objective is not None]
+    first: dict[Objective, str] = {}  # of equal ones: a sweep may have thousands for an instance
+    for label, result in pairs:
+        if result.objective is not None:
+            first.setdefault(result.objective, label)
+    solved = [(label, objective) for objective, label in first.items()]
     refuted = [refutation(label, result, solved) for label, result in pairs]
     kept = [result.bound for result, why in zip(results, refuted, strict=True) if not why]
     return kept, refuted

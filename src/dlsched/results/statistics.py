@@ -99,7 +99,8 @@ def paired(
     list
         A line per problem and pair: ``pairs`` of runs that both have a value, in how many the
         method is ``better``, ``equal`` and ``worse``; the mean ``difference``, method less other,
-        with the ends of its bootstrap interval; the probability ``p`` of Wilcoxon's signed-rank test, and ``p_holm``, adjusted for all lines.
+        with the ends of its bootstrap interval; the probability ``p`` of Wilcoxon's signed-rank
+        test, and ``p_holm``, adjusted for all lines.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def _tested(values: NDArray[Any]) -> Line:
 
 
 def signed_rank(differences: NDArray[Any]) -> float:
-    """Return the probability of Wilcoxon's signed-rank test; 1 if no difference is another than 0."""
+    """Return the probability of Wilcoxon's signed-rank test; 1 if all are 0."""
     from scipy.stats import wilcoxon
 
     return float(wilcoxon(differences).pvalue) if np.any(differences) else 1.0

@@ -41,8 +41,12 @@ if TYPE_CHECKING:
 _PACKED = ("runs", "simulations")
 """Tables that are written as Parquet, too."""
 _STATISTICS = ("summary", "summary_by_size", "gaps", "paired")
-_HEAVY = ["objective", "bound", "versions", "machine", "started", "reason"]
-"""Columns of texts that statistics and pictures do without."""
+_STATED = (
+    *("problem", "method", "options", "variant", "instance_sha256", "seed", "repetition", "size"),
+    *("kind", "status", "termination", "refuted", "resolved_method", "seconds", "at_optimum"),
+    *("optimum_known", "best_bound_kind", "gap_to_best"),
+)
+"""Columns that statistics and pictures need, beside those of the levels."""
 _SHORT = [
     *("problem", "instance", "method", "options", "variant", "seed", "source", "kind", "status"),
     *("termination", "reason", "objective", "gap_to_best", "at_optimum", "new_best", "refuted"),
@@ -50,11 +54,10 @@ _SHORT = [
 ]
 """Columns of which the page says something for all runs together."""
 _RUN_COLUMNS = [
-    *("instance", "problem", "size", "method", "options", "seed", "status", "termination"),
-    *("objective", "gap", "gap_level", "gap_to_best", "gap_to_best_level", "best_bound_kind"),
-    *("seconds", "peak_memory_bytes", "reason"),
+    *("instance", "problem", "size", "method", "options", "seed", "status", "objective"),
+    *("gap_to_best", "gap_to_best_level", "seconds", "reason"),
 ]
-"""The columns of the table of runs."""
+"""The columns of the table of runs; ``runs.csv`` has all."""
 OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
 OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
 """Names and widths of the overview: for a page, and for a telephone."""
@@ -116,7 +119,8 @@ def write_report(
     parts = []
     for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
         on_part(f"the statistics and charts of {problem}")
-        rows = _rows_of(runs[runs["problem"] == problem].drop(columns=_HEAVY))
+        needed = [n for n in runs if n in _STATED or n.endswith(("_gap_to_best", "_best_bound"))]
+        rows = _rows_of(runs.loc[runs["problem"] == problem, needed])
         tables = _statistics(rows)
         for name, found in tables.items():
             lines[name] += found
@@ -131,11 +135,8 @@ def write_report(
             keep_table(name, data_frame(found))
     if simulated:
         keep_table("simulations", data_frame(simulated))
-    short = (
-        charts.rows_of(runs[[name for name in _SHORT if name in runs]], "the report")
-        if len(runs)
-        else []
-    )
+    short = [*_rows_of(runs[[name for name in _SHORT if name in runs]])] if len(runs) else []
+    runs = runs[[name for name in _RUN_COLUMNS if name in runs]]
     glance = list(_overviews(short))
     for picture in glance:
         keep(f"{picture.name}.svg", picture.content)
@@ -143,22 +144,22 @@ def write_report(
         for name, content in workload.files():
             keep(name, content)
     on_part("the page")
+    values = _about([*short, *simulated]) | {
+        "about": about,
+        "planned": planned,
+        "overview": {picture.name: picture for picture in glance},
+        "findings": findings(short),
+        "sections": parts,
+        "workloads": workloads,
+        "listed": len(runs),
+        "shift": statistics.SHIFT_SECONDS,
+        "sizes": profiles.MIN_SIZES,
+        "confidence": f"{profiles.CONFIDENCE:.0%}",
+    }
+    del short  # a table of 100,000 rows takes its memory
     source = resources.files("dlsched.sweeps").joinpath("report.html.jinja").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    page = template.generate(
-        **_about([*short, *simulated]),
-        about=about,
-        findings=findings(short),
-        listed=len(runs),
-        all_runs=_all_runs(runs) if len(runs) else "",
-        planned=planned,
-        overview={picture.name: picture for picture in glance},
-        sections=parts,
-        workloads=workloads,
-        shift=statistics.SHIFT_SECONDS,
-        sizes=profiles.MIN_SIZES,
-        confidence=f"{profiles.CONFIDENCE:.0%}",
-    )
+    page = template.generate(values | {"all_runs": _all_runs(runs) if len(runs) else ""})
     keep("index.html", (text.encode() for text in page))
     return written
 
@@ -321,9 +322,8 @@ def _all_runs(runs: Comparison) -> str:
     itables, javascript = (
         require(name, "dlsched report") for name in ("itables", "itables.javascript")
     )
-    shown = runs[[name for name in _RUN_COLUMNS if name in runs]]
     table: str = itables.to_html_datatable(
-        shown,
+        runs,
         connected=False,
         maxBytes=0,
         showIndex=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,18 +128,15 @@ def _read(store: Store, row: Row) -> Simulation:
 def _pictures(runs: Mapping[str, Simulation]) -> Iterator[Picture]:
     # Several seeds of one policy would hide each other's curves.
     first = "Of several seeds of a policy the first is drawn."
-    for name, caption, draw, what in (
-        (
-            "completion-times",
-            "Share of the jobs within each completion time",
-            draw_distribution,
-            "jct",
-        ),
-        ("waiting-jobs", "Jobs that wait, over time", draw_over_time, "waiting"),
-    ):
-        yield drawn(
-            name, f"{caption}. {first}", lambda ax: draw(runs.values(), what, ax, names=list(runs))
-        )
+    shown = {"simulations": runs.values(), "names": list(runs)}
+    caption = f"Share of the jobs within each completion time. {first}"
+    yield drawn("completion-times", caption, partial(_draw, draw_distribution, "jct", **shown))
+    caption = f"Jobs that wait, over time. {first}"
+    yield drawn("waiting-jobs", caption, partial(_draw, draw_over_time, "waiting", **shown))
+
+
+def _draw(draw: Callable[..., Any], what: str, axes: Any, *, simulations: Any, names: Any) -> None:
+    draw(simulations, what, axes, names=names)
 
 
 def label_of(line: Row) -> str:

@@ -103,9 +103,10 @@ def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:
 
     def put(i: int, row: Row) -> None:
         for name, value in row.items():
-            column = columns.setdefault(name, [None] * (len(keys) + len(more)))
+            if name not in columns:
+                columns[name] = [None] * (len(keys) + len(more))
             # Versions, machine, reasons: many rows have the same.
-            column[i] = sys.intern(value) if type(value) is str else value
+            columns[name][i] = sys.intern(value) if type(value) is str else value
 
     for members in _together(groups.values()):
         rows = store.rows_of([keys[i] for i in members])

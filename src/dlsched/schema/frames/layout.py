@@ -187,10 +187,58 @@ def tables(model: type[BaseModel]) -> Iterator[Table]:
         waiting[:0] = [below(outer, name) for name in nested_fields(outer.model)]
 
 
-def columns(model: type[BaseModel]) -> dict[str, list[str]]:
-    """Return the frames of an instance, each with its columns."""
-    single = {SINGLE: list(value_fields(model))}
-    return single | {table.name: list(table.columns) for table in tables(model)}
+def described(model: type[BaseModel]) -> dict[str, list[dict[str, Any]]]:
+    """Return the frames of an instance, each with its columns: name, type, unit and so on."""
+    frames = {SINGLE: [_described(model, name) for name in value_fields(model)]}
+    owners = {"": model}
+    for table in tables(model):
+        owner = owners[table.name.removesuffix(table.field).rstrip("_")]
+        if table.model is not None:
+            owners[table.name] = table.model
+        frames[table.name] = [
+            _identifying(table, name)
+            if name in (*table.parents, *table.index)
+            else _described(table.model or owner, name, entries=table.model is None)
+            for name in table.columns
+        ]
+    return frames
+
+
+def _identifying(table: Table, column: str) -> dict[str, Any]:
+    """Return what a column says that identifies rows."""
+    place = column in table.index and dict(map(reversed, table.levels))[column] == "list"
+    about = f"Id of the {column} that the row belongs to."
+    if column in table.index:
+        about = "Position in the list, from 0." if place else "Key of the entry."
+    kind = "integer at least 0" if place else "string"
+    return _column(column, kind, "", True, None, about)
+
+
+def _described(model: type[BaseModel], field: str, *, entries: bool = False) -> dict[str, Any]:
+    """Return what a field's column says: from the JSON Schema, as docs/schema has it.
+
+    Parameters
+    ----------
+    entries
+        Whether the column has the entries of the field's list or mapping.
+    """
+    schema = model.model_json_schema()
+    whole = schema["properties"][field]
+    part = next(p for p in whole.get("anyOf", [whole]) if p.get("type") != "null")
+    while entries and part.get("type") in ("array", "object"):
+        part = part.get("items") or part["additionalProperties"]
+    kind = " or ".join(map(repr, part["enum"])) if "enum" in part else part.get("type", "any")
+    low, above = part.get("minimum"), part.get("exclusiveMinimum")
+    kind += f" at least {low}" if low is not None else ""
+    kind += f" above {above}" if above is not None else ""
+    meaning, _, unit = whole.get("description", "").partition(" Unit: ")
+    required = field in schema.get("required", ())
+    return _column(field, kind, unit.rstrip("."), required, whole.get("default"), meaning)
+
+
+def _column(*values: Any) -> dict[str, Any]:
+    names = ("column", "type", "unit", "required", "default", "meaning")
+    return dict(zip(names, values, strict=True))
 
 
 def _shape(annotation: Any) -> Shape:
