@@ -17,7 +17,6 @@ from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.rows import MOMENTS, POOL, Rows, tuples
 from dlsched.records.readers.settle import settle_starts
 from dlsched.records.readers.values import counted
-from dlsched.records.traces.selection import rounded_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +76,7 @@ class Assembly:
         apart = self._set_apart()
         self.notes += source.notes
         if rows.rounded:
-            self.notes.append(rounded_note(rows.rounded))
+            self.notes.append(cleaning.rounded_note(rows.rounded))
         if source.is_model:
             self.notes.append(
                 "the file has no recorded waits, as a model of a workload: there is nothing to "
@@ -91,7 +90,10 @@ class Assembly:
         if not source.is_model:
             cleaning.require_whole(rows, self.where, self.fields)
         self.notes += cleaning.settle_order(rows)
-        self.notes += cleaning.refuse_repeated(rows)
+        again, more = cleaning.refuse_repeated(rows, rows.usable)
+        rows.refuse(again, "id", "is there twice", fault=False)
+        if more:
+            self.notes.append(f"{counted(more, 'further run')} of an id: id#2, id#3, and so on")
         others = self._others(apart)
         jobs = self._jobs()
         self._divide(jobs)
@@ -167,12 +169,13 @@ class Assembly:
         if np.nan_to_num(rows.columns["gpus"]).any() or not rows.usable.any():
             return
         column = self.fields["gpus"]
-        unread = rows.fault & np.array([c not in ("", None) for c in rows.column], bool)
+        unread = rows.fault & rows.columns["column"].astype(bool)
         if unread.any():
             place = int(np.argmax(unread))
-            path = f"row {rows.columns['row'][place]}, {rows.column[place]}"
-            remedy = rows.remedies.get(place, "write it as gres/gpu=2 or gpu:a100:2")
-            raise InstanceError(self.where, path, str(rows.reason[place]), remedy)
+            reason, column, remedy = rows.flaw(place)
+            path = f"row {rows.columns['row'][place]}, {column}"
+            remedy = remedy or "write it as gres/gpu=2 or gpu:a100:2"
+            raise InstanceError(self.where, path, reason, remedy)
         name = NAMES[self.resource]
         remedy = f"name another resource: resource='cpu' (--resource cpu) counts {NAMES['cpu']}"
         if self.resource == "gpu":
@@ -382,7 +385,7 @@ class Assembly:
         """Add the notes on the record as a whole."""
         rows = self.rows
         if not len(jobs):
-            reasons = [reason for reason in rows.reason if reason]
+            reasons = [reason for reason in rows.columns["reason"] if reason]
             why = f" ({reasons[0]})" if reasons else ""
             raise InstanceError(self.where, "", f"no job is left{why}", "export other jobs")
         if self.layout.slurm:
@@ -422,11 +425,11 @@ class Assembly:
 
         rows = self.rows
         places = np.flatnonzero(~rows.usable)
+        flaws = [rows.flaw(place) for place in places.tolist()]
+        faults = rows.fault[places].tolist()
         reasons = [
-            f"{rows.column[i]}: {rows.reason[i]}"
-            if rows.column[i] and rows.fault[i]
-            else rows.reason[i]
-            for i in places
+            f"{column}: {reason}" if column and fault else reason
+            for (reason, column, _), fault in zip(flaws, faults, strict=True)
         ]
         return pd.DataFrame(
             {

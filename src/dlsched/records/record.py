@@ -13,13 +13,13 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError
 from dlsched.records.assembly import Assembly, horizon_of
 from dlsched.records.capacity import Capacity
+from dlsched.records.projection import names_of
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.opening import Opened, open_source
 from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, tuples
 from dlsched.records.readers.values import counted, find_zone
-from dlsched.records.traces.selection import names_of
-from dlsched.records.traces.trace import Trace
+from dlsched.records.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,8 +25,8 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.records.readers.amounts import SLICES, Gpus, parse_amount
 from dlsched.records.readers.files import open_text
+from dlsched.records.readers.filler import fill_gpus, gpu_vectors
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.formats.tables import fill_gpus
 from dlsched.records.readers.rows import POOL, Rows, empty, tuples
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.schema.files import refuse_values
@@ -63,7 +63,6 @@ def read(source: Source) -> Iterator[Rows]:
     if other is not None:
         raise other_kind(other, source.where)
     rows = empty(len(items))
-    rows.columns["row"] = np.arange(1, rows.size + 1)
     evicted = 0
     nodes: list[tuple[tuple[str, int], ...]] = [()] * rows.size
     gpus: list[Gpus | None] = [None] * rows.size
@@ -79,7 +78,7 @@ def read(source: Source) -> Iterator[Rows]:
         except (AttributeError, KeyError, TypeError, ValueError, OptionError) as error:
             reason = str(error) if isinstance(error, OptionError) else f"({error!r:.80})"
             rows.refuse_row(i, "", f"is no workload of Kueue that can be read: {reason}")
-    fill_gpus(rows, gpus)
+    fill_gpus(rows, gpu_vectors(gpus))
     rows.columns["nodes"] = tuples([tuple(name for name, _ in held) for held in nodes])
     rows.columns["amounts"] = tuples([tuple(n for _, n in held) for held in nodes])
     for name, texts in moments.items():  # which are all in UTC
