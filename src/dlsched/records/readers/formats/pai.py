@@ -154,9 +154,7 @@ def _table(source: Source, path: Path, name: str) -> Rows:
     parts = []
     with open_text(path, where, (name,)) as text:
         table = Table(text, where, names=header, delimiter=",")
-        for part in table.parts([column.name for column in columns]):
-            if part.rows[0] == 1 and str(part.cells["job_name"][0]).strip() == "job_name":
-                part = _without_first(part)  # a header row added by hand
+        for part in map(_without_header, table.parts([column.name for column in columns])):
             rows = filler.rows(part)
             for moment in ("start", "end"):  # of which 0 stands for none
                 rows.columns[moment][rows.columns[moment] == 0] = np.nan
@@ -178,7 +176,10 @@ def _cells(part: Part) -> pd.Series[str]:
     return part.cells.get("inst_num", part.cells["job_name"])
 
 
-def _without_first(part: Part) -> Part:
+def _without_header(part: Part) -> Part:
+    """Return some rows without a header that was added by hand."""
+    if part.rows[0] != 1 or str(part.cells["job_name"][0]).strip() != "job_name":
+        return part
     cells = {name: texts[1:].reset_index(drop=True) for name, texts in part.cells.items()}
     return Part(part.rows[1:], cells, {place - 1: flaw for place, flaw in part.broken.items()})
 
