@@ -1,23 +1,21 @@
-"""The rows of a record become a history: rules applied in order, each with its note."""
+"""The rows of a record become its jobs: rules applied in order, each with its note."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.errors import InstanceError, OptionError, UnknownName
+from dlsched.errors import InstanceError, UnknownName
 from dlsched.records import cleaning, daylight
-from dlsched.records.capacity import Capacity, peaks, read_nodes, spread, together
-from dlsched.records.division import Run, divide, overfull
+from dlsched.records.capacity import Capacity, of_clusters, peaks
+from dlsched.records.division import divide_jobs, overfull, spread_jobs
 from dlsched.records.fields import COLUMNS, OTHERS
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.rows import MOMENTS, POOL, Rows, tuples
+from dlsched.records.readers.rows import MOMENTS, POOL, Rows, is_known, tuples
 from dlsched.records.readers.settle import settle_starts
-from dlsched.records.readers.values import counted
-from dlsched.records.traces.selection import rounded_note
+from dlsched.records.readers.values import Ints, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,21 +26,24 @@ MOST_DROPPED: Final = 0.05
 """Share of the GPU-hours from which what was dropped is said at the head of a report."""
 SHOWN: Final = 3
 """Contradictions that are named."""
-
-
-class Assembled(NamedTuple):
-    """What a record says, in the order of `dlsched.records.record.JobRecord`."""
-
-    jobs: pd.DataFrame
-    dropped: pd.DataFrame
-    others: pd.DataFrame
-    notes: list[str]
-    warnings: list[str]
-    capacity: Capacity
+_MODEL: Final = (
+    "the file has no recorded waits, as a model of a workload: there is nothing to compare with, "
+    "and every job counts as if it had started when it was submitted"
+)
 
 
 class Assembly:
-    """Makes a history of the rows of a record."""
+    """Makes the jobs of a record of its rows; see `dlsched.records.record.JobRecord`.
+
+    Attributes
+    ----------
+    jobs, others, capacity, notes, warnings, horizon
+        As those of a record, when it has been made.
+    """
+
+    jobs: pd.DataFrame
+    others: pd.DataFrame
+    capacity: Capacity
 
     def __init__(
         self,
@@ -51,38 +52,34 @@ class Assembly:
         layout: TraceFormat,
         zone: ZoneInfo,
         zone_given: bool,
-        nodes: str | Path | pd.DataFrame | None,
+        nodes: pd.DataFrame | None,
         clusters: frozenset[str] | None,
     ) -> None:
         self.rows = rows
         self.source = source
         self.layout = layout
         self.where = source.where
-        self.resource = source.resource
+        self.unit = NAMES[source.resource]
         self.zone = zone
         self.zone_given = zone_given
-        self.nodes = None if nodes is None else read_nodes(nodes)
+        self.nodes = nodes
         self.clusters = clusters
         self.notes: list[str] = []
         self.warnings: list[str] = []
         self.fields = {"start": "wait", "end": "duration", "eligible": "eligible", **source.fields}
 
-    def run(self) -> Assembled:
-        """Return the jobs and what was left out."""
+    def run(self) -> None:
+        """Find the jobs, and what is left out."""
         rows, source = self.rows, self.source
-        if self.layout.record and not self.layout.slurm:
-            self._settle_states()
+        if self.layout.record and not self.layout.slurm:  # which spells states so itself
+            states = rows.get("state")
+            states[:] = [s if s is None else str(s).partition(" ")[0].upper() for s in states]
         self._choose_clusters()
         self._require_resource()
         apart = self._set_apart()
         self.notes += source.notes
-        if rows.rounded:
-            self.notes.append(rounded_note(rows.rounded))
-        if source.is_model:
-            self.notes.append(
-                "the file has no recorded waits, as a model of a workload: there is nothing to "
-                "compare with, and every job counts as if it had started when it was submitted"
-            )
+        self.notes += [cleaning.rounded_note(rows.rounded)] * bool(rows.rounded)
+        self.notes += [_MODEL] * source.is_model
         self.notes += daylight.resolve_repeated(rows)
         self.notes += daylight.apply_elapsed(rows, self.zone, self.zone_given, source.local)
         self.notes += settle_starts(rows, self.layout.slurm)
@@ -91,27 +88,23 @@ class Assembly:
         if not source.is_model:
             cleaning.require_whole(rows, self.where, self.fields)
         self.notes += cleaning.settle_order(rows)
-        self.notes += cleaning.refuse_repeated(rows)
-        others = self._others(apart)
-        jobs = self._jobs()
-        self._divide(jobs)
-        capacity = self._capacity(jobs)
-        jobs = self._within_capacity(jobs, capacity)
-        self._note_contradictions(jobs, capacity)
-        self._note(jobs)
-        return Assembled(jobs, self._dropped(), others, self.notes, self.warnings, capacity)
-
-    def _settle_states(self) -> None:
-        """Spell states of tables as schedulers do: their first word in capitals."""
-        states = self.rows.get("state")
-        known = {state: str(state).partition(" ")[0].upper() for state in {*states} - {None}}
-        states[:] = [known.get(state) for state in states]
+        again, more = cleaning.refuse_repeated(rows, rows.usable)
+        rows.refuse(again, "id", "is there twice", fault=False)
+        if more:
+            self.notes.append(f"{counted(more, 'further run')} of an id: id#2, id#3, and so on")
+        self._find_jobs(apart)
+        self._find_capacity()
+        self._leave_out()
+        self._warn_of_contradictions()
+        self._note()
+        self.horizon = _horizon_of(rows)
 
     def _choose_clusters(self) -> None:
         """Take the jobs of some clusters; give each of several ids and nodes of its own."""
         rows = self.rows
         clusters = rows.get("cluster")
-        there = sorted({str(name) for name in clusters[rows.usable] if name is not None})
+        named = rows.usable & is_known(clusters)
+        there = sorted({str(name) for name in clusters[named]})
         for name in self.clusters or ():
             if name not in there:
                 raise UnknownName("cluster", name, there)
@@ -119,183 +112,138 @@ class Assembly:
             other = np.array([name not in self.clusters for name in clusters], np.bool_)
             rows.refuse(other, "cluster", "of another cluster", fault=False)
             there = sorted(self.clusters)
-        if len(there) < 2 or not self.layout.record:
-            self._take_nodes(there)
-            return
-        for place in np.flatnonzero(rows.usable).tolist():
-            name = clusters[place]
-            if name is None:
-                continue
-            for column in ("id", "partition"):
-                text = rows.get(column)[place]
-                if text is not None:
-                    rows.columns[column][place] = f"{name}/{text}"
-            nodes = rows.columns["nodes"][place]
-            rows.columns["nodes"][place] = tuple(f"{name}/{node}" for node in nodes)
-        self.notes.append(
-            f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of "
-            "their cluster, as east/n1; choose with clusters= (--cluster)"
-        )
-        self._take_nodes(there)
-
-    def _take_nodes(self, clusters: list[str]) -> None:
-        """Take the nodes of these clusters from the file of nodes."""
-        if self.nodes is None:
-            return
-        nodes = self.nodes
-        several = self.layout.record and len(clusters) > 1
-        if "cluster" not in nodes:
-            if several:
-                raise OptionError(
-                    f"no cluster is stated for the nodes: {' or '.join(clusters)}; "
-                    "add a column cluster to them, or choose clusters= (--cluster)"
-                )
-            return
-        if clusters:
-            nodes = nodes[nodes["cluster"].isin(clusters)].reset_index(drop=True)
+        several = len(there) > 1 and self.layout.record
         if several:
-            nodes["name"] = nodes["cluster"] + "/" + nodes["name"]
-            nodes["partitions"] = [
-                tuple(f"{cluster}/{name}" for name in names)
-                for cluster, names in zip(nodes["cluster"], nodes["partitions"], strict=True)
-            ]
-        self.nodes = nodes.drop(columns="cluster")
+            for column in ("id", "partition"):
+                texts = rows.get(column)
+                own = named & is_known(texts)
+                texts[own] = clusters[own] + "/" + texts[own]
+            held = zip(clusters[named], rows.columns["nodes"][named], strict=True)
+            nodes = [tuple(f"{name}/{node}" for node in names) for name, names in held]
+            rows.columns["nodes"][named] = tuples(nodes)
+            self.notes.append(
+                f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of "
+                "their cluster, as east/n1; choose with clusters= (--cluster)"
+            )
+        if self.nodes is not None:
+            self.nodes = of_clusters(self.nodes, there, several)
 
     def _require_resource(self) -> None:
         """Refuse a file in which no job holds any of the resource."""
         rows = self.rows
         if np.nan_to_num(rows.columns["gpus"]).any() or not rows.usable.any():
             return
-        column = self.fields["gpus"]
-        unread = rows.fault & np.array([c not in ("", None) for c in rows.column], bool)
+        unread = rows.fault & rows.columns["column"].astype(np.bool_)
         if unread.any():
             place = int(np.argmax(unread))
-            path = f"row {rows.columns['row'][place]}, {rows.column[place]}"
-            remedy = rows.remedies.get(place, "write it as gres/gpu=2 or gpu:a100:2")
-            raise InstanceError(self.where, path, str(rows.reason[place]), remedy)
-        name = NAMES[self.resource]
-        remedy = f"name another resource: resource='cpu' (--resource cpu) counts {NAMES['cpu']}"
-        if self.resource == "gpu":
-            remedy += "; Slurm stores GPUs if AccountingStorageTRES has gres/gpu"
+            reason, column, remedy = rows.flaw(place)
+            remedy = remedy or "write it as gres/gpu=2 or gpu:a100:2"
         else:
-            remedy = f"export the column that has the {name}, or name another resource"
-        path = f"row {rows.columns['row'][rows.usable][0]}, {column}"
-        raise InstanceError(self.where, path, f"no job has {name}", remedy)
+            place, column = int(np.argmax(rows.usable)), self.fields["gpus"]
+            reason = f"no job has {self.unit}"
+            remedy = f"export the column that has the {self.unit}, or name another resource"
+            if self.source.resource == "gpu":
+                remedy = "name another resource: resource='cpu' (--resource cpu) counts CPUs"
+            if self.source.resource == "gpu" and self.layout.slurm:
+                remedy += "; Slurm stores GPUs if AccountingStorageTRES has gres/gpu"
+        path = f"row {rows.columns['row'][place]}, {column}"
+        raise InstanceError(self.where, path, reason, remedy)
 
-    def _set_apart(self) -> np.ndarray:
+    def _set_apart(self) -> Ints:
         """Leave out the jobs that hold nothing of the resource; return where they are."""
-        rows = self.rows
-        gpus = rows.columns["gpus"]
-        column = self.fields["gpus"]
-        for place, name in enumerate(rows.columns.pop("slices", ())):
-            if name is not None:
-                problem = "which are no whole ones: a history counts whole GPUs"
-                rows.refuse_row(place, column, f"has slices of GPUs ({name}), {problem}")
-        without = ~(np.nan_to_num(gpus) > 0) & rows.usable
-        rows.refuse(without, column, f"without {NAMES[self.resource]}", fault=False)
+        rows, column = self.rows, self.fields["gpus"]
+        slices = rows.columns.pop("slices", np.full(rows.size, None))
+        problem = "which are no whole ones: a history counts whole GPUs"
+        shown = [f"has slices of GPUs ({name}), {problem}" for name in slices[is_known(slices)]]
+        rows.refuse(is_known(slices), column, shown)
+        without = ~(np.nan_to_num(rows.columns["gpus"]) > 0) & rows.usable
+        rows.refuse(without, column, f"without {self.unit}", fault=False)
         return np.flatnonzero(without)
 
-    def _others(self, places: np.ndarray) -> pd.DataFrame:
-        """Return what jobs without the resource held of the nodes' CPUs."""
+    def _find_jobs(self, apart: Ints) -> None:
+        """Take the usable rows as jobs in the order of submission, and what others held of CPUs."""
         import pandas as pd
 
-        columns = self.rows.columns
-        there = np.array([bool(nodes) for nodes in columns["nodes"][places]], bool)
-        cpus = self.rows.get("cpus")[places]
-        kept = places[~np.isnan(columns["start"][places]) & (cpus > 0) & there]
-        return pd.DataFrame({name: columns[name][kept] for name in OTHERS})
-
-    def _jobs(self) -> pd.DataFrame:
-        """Return the usable rows as jobs, in the order of submission."""
-        import pandas as pd
-
-        rows = self.rows
+        rows, columns = self.rows, self.rows.columns
+        cpus = rows.get("cpus")[apart]
+        there = columns["nodes"][apart].astype(np.bool_) & ~np.isnan(columns["start"][apart])
+        kept = apart[(cpus > 0) & there]
+        self.others = pd.DataFrame({name: columns[name][kept] for name in OTHERS})
         kept = np.flatnonzero(rows.usable)
-        order = np.lexsort((rows.columns["row"][kept], rows.columns["submit"][kept]))
-        kept = kept[order]
-        recorded = rows.columns["amounts"][kept]
-        columns = {}
+        kept = kept[np.lexsort((columns["row"][kept], columns["submit"][kept]))]
+        amounts = columns["amounts"][kept]
+        held = zip(amounts, columns["gpus"][kept], strict=True)
+        wrong = [bool(parts) and sum(parts) != gpus for parts, gpus in held]
+        if any(wrong):
+            columns["nodes"][kept[wrong]] = amounts[wrong] = tuples([()] * sum(wrong))
+            self.notes.append(
+                f"{counted(sum(wrong), 'job')} whose nodes do not add up to what it holds: taken "
+                "as one whose nodes are not recorded"
+            )
+        made = {}
         for name in COLUMNS:
             # A million rows are not there twice: later only times and amounts are asked for.
             values = rows.get(name)[kept]
             if name not in ("row", "id", "gpus", *MOMENTS):
-                del rows.columns[name]
-            columns[name] = pd.Series(values, dtype=object if values.dtype == object else None)
-        jobs = pd.DataFrame(columns)
-        jobs["gpus"] = jobs["gpus"].astype(np.int64)
-        known: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}
-        held = []
-        sizes = self._sizes()
+                del columns[name]
+            made[name] = pd.Series(values, dtype=object if values.dtype == object else None)
+        jobs = self.jobs = pd.DataFrame(made).astype({"gpus": np.int64})
+        sizes = None if self.nodes is None else _sizes(self.nodes)
         if sizes is not None:  # then a pool is no node
-            pooled = [any(name.startswith(f"{POOL} ") for name in n) for n in jobs["nodes"]]
+            pooled = [any(name.startswith(f"{POOL} ") for name in held) for held in jobs["nodes"]]
             jobs.loc[pooled, "nodes"] = pd.Series(tuples([()] * sum(pooled)), dtype=object).array
-            recorded[pooled] = tuples([()] * sum(pooled))
-        for names, amounts, gpus in zip(jobs["nodes"], recorded, jobs["gpus"], strict=True):
-            key = (names, amounts, gpus)
-            if key not in known:
-                pairs = tuple(zip(names, amounts, strict=False))
-                known[key] = together(pairs or spread(names, int(gpus), sizes))
-            held.append(known[key])
+            amounts[pooled] = tuples([()] * sum(pooled))
         again = sum(len(set(names)) < len(names) for names in jobs["nodes"])
         if again:
             self.notes.append(
                 f"{counted(again, 'job')} with a node named more than once: it holds there what "
                 "its entries hold together"
             )
-        jobs["nodes"] = pd.Series(tuples(held), dtype=object)
-        return jobs
+        spread_jobs(jobs, amounts, sizes)
+        if not amounts.any():
+            self.notes += divide_jobs(jobs, sizes, self.unit)
 
-    def _sizes(self) -> dict[str, int] | None:
-        if self.nodes is None:
-            return None
-        return dict(zip(self.nodes["name"], self.nodes["gpus"].tolist(), strict=True))
-
-    def _divide(self, jobs: pd.DataFrame) -> None:
-        """Divide the amounts of jobs on several nodes, where an even division cannot be."""
+    def _find_capacity(self) -> None:
+        """Find the nodes; jobs without recorded nodes get a place on a node of their own."""
         import pandas as pd
 
-        held = jobs["nodes"].map(len)
-        ran = jobs["start"].notna() & (held > 0)
-        several = ran & (held > 1)
-        uneven = several & (jobs["gpus"] % held.clip(lower=1) > 0)
-        last = horizon_of(self.rows)
-        sizes = self._sizes()
-        full = sizes is not None and bool(overfull(jobs, sizes, last))
-        if any(self.rows.columns["amounts"]):
+        jobs = self.jobs
+        if self.nodes is not None:
+            self.capacity = self._stated(self.nodes)
             return
-        if not several.any() or not (uneven.any() if sizes is None else full):
-            return
-        rows = jobs.loc[ran, ["start", "end", "gpus", "nodes"]]
-        runs = [
-            Run(start, end, gpus, tuple(name for name, _ in nodes))
-            for start, end, gpus, nodes in zip(
-                rows["start"].tolist(),
-                rows["end"].fillna(last).tolist(),
-                rows["gpus"].tolist(),
-                rows["nodes"],
-                strict=True,
-            )
-        ]
-        parts = divide(runs, sizes)
-        count = counted(int(several.sum()), "job")
-        name = NAMES[self.resource]
-        if parts is None:
+        held = jobs.loc[jobs["start"].notna() & (jobs["nodes"].map(len) == 0), "gpus"]
+        places = tuples([((POOL, gpus),) for gpus in held.tolist()])
+        jobs.loc[held.index, "nodes"] = pd.Series(places, held.index, dtype=object)
+        nodes = peaks(jobs)
+        if len(jobs) and not jobs["start"].notna().any():
+            problem = "no job has started, so that nothing says which nodes there are"
+            raise InstanceError(self.where, "", problem, "give the nodes: nodes=... (--nodes FILE)")
+        source = "the peak of each node's recorded occupancy: there may have been more"
+        self.capacity = Capacity(nodes, source, True)
+        if len(held) and len(nodes) > 1:
             self.notes.append(
-                f"{count} on several nodes, whose {name} are not recorded by node: divided evenly, "
-                "what is over on the first ones"
+                f"{counted(len(held), 'job')} without recorded nodes: they have a node {POOL!r} of "
+                "their own"
             )
-            return
-        jobs.loc[ran, "nodes"] = pd.Series(tuples(parts), index=rows.index, dtype=object)
-        self.notes.append(
-            f"{count} on several nodes, whose {name} are not recorded by node: divided so that the "
-            "nodes need to have least"
-        )
+        elif len(held):
+            stated, peak = self.source.capacity, int(nodes["gpus"].max()) if len(nodes) else 0
+            if stated is not None and stated < peak:
+                self.warnings.append(
+                    f"the record holds {peak:,} at once, the file's header has {stated:,}: the "
+                    "record counts"
+                )
+            whole = stated is not None and stated >= peak
+            size = stated if whole else max(peak, int(held.max()))
+            frame = pd.DataFrame({"name": [POOL], "gpus": [size], "gpu_type": [None]})
+            source = "the peak of the recorded occupancy: there may have been more"
+            source = "the file's header" if whole else source
+            self.capacity = Capacity(frame.assign(partitions=[()]), source, not whole)
 
-    def _stated(self, nodes: pd.DataFrame, jobs: pd.DataFrame) -> Capacity:
+    def _stated(self, nodes: pd.DataFrame) -> Capacity:
         """Return the nodes of a file; if none has a partition, with those whose jobs ran there."""
         source = "the file of the nodes that was given"
         if not any(nodes["partitions"]):
-            ran = peaks(jobs, horizon_of(self.rows))
+            ran = peaks(self.jobs)
             seen = dict(zip(ran["name"], ran["partitions"], strict=True))
             idle = [name for name in nodes["name"] if name not in seen]
             nodes = nodes.assign(partitions=[seen.get(name, ()) for name in nodes["name"]])
@@ -309,80 +257,40 @@ class Assembly:
                 )
         return Capacity(nodes, source, False)
 
-    def _capacity(self, jobs: pd.DataFrame) -> Capacity:
-        """Return the nodes, and give jobs without recorded nodes a place on a node of their own."""
-        import pandas as pd
-
-        if self.nodes is not None:
-            return self._stated(self.nodes, jobs)
-        placeless = jobs["start"].notna() & (jobs["nodes"].map(len) == 0)
-        if placeless.any():
-            held = jobs[placeless]
-            places = [((POOL, int(gpus)),) for gpus in held["gpus"]]
-            jobs.loc[placeless, "nodes"] = pd.Series(tuples(places), index=held.index, dtype=object)
-        nodes = peaks(jobs, horizon_of(self.rows))
-        source = "the peak of each node's recorded occupancy: there may have been more"
-        if not placeless.any():
-            return Capacity(nodes, source, True)
-        if len(nodes) > 1:
-            self.notes.append(
-                f"{counted(int(placeless.sum()), 'job')} without recorded nodes: they have a node "
-                f"{POOL!r} of their own"
-            )
-            return Capacity(nodes, source, True)
-        stated, peak = self.source.capacity, int(nodes["gpus"].max()) if len(nodes) else 0
-        if stated is not None and stated < peak:
-            self.warnings.append(
-                f"the record holds {peak:,} at once, the file's header has {stated:,}: the record "
-                "counts"
-            )
-        whole = stated is not None and stated >= peak
-        pool = {"name": [POOL], "gpus": [stated if whole else max(peak, int(held["gpus"].max()))]}
-        frame = pd.DataFrame(pool | {"gpu_type": [None], "partitions": [()]})
-        source = "the file's header" if whole else "the peak of the recorded occupancy: there may "
-        return Capacity(frame, source + ("" if whole else "have been more"), not whole)
-
-    def _within_capacity(self, jobs: pd.DataFrame, capacity: Capacity) -> pd.DataFrame:
+    def _leave_out(self) -> None:
         """Leave out the jobs that are larger than the cluster, or ran on nodes that it has not."""
-        size = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"], strict=True))
-        name = NAMES[self.resource]
-        total = capacity.total
+        jobs, size, unit = self.jobs, _sizes(self.capacity.nodes), self.unit
+        total = self.capacity.total
         places = np.searchsorted(self.rows.columns["row"], jobs["row"].to_numpy()).tolist()
+        flaws = {held: _misfit(held, size, unit) for held in {*jobs["nodes"]}}
         fits = np.ones(len(jobs), np.bool_)
-        checked: dict[object, str | None] = {}
         for i, (gpus, held) in enumerate(zip(jobs["gpus"].tolist(), jobs["nodes"], strict=True)):
-            if held not in checked:
-                checked[held] = _misfit(held, size, name)
-            reason = checked[held]
-            if gpus > total:
-                reason = f"asks for {gpus:,} {name}, the cluster has {total:,}"
-            if reason is not None:
+            large = f"asks for {gpus:,} {unit}, the cluster has {total:,}" if gpus > total else None
+            if reason := large or flaws[held]:
                 fits[i] = False
                 self.rows.refuse_row(places[i], self.fields["gpus"], reason)
         if len(jobs) and not fits.any():
             cleaning.require_some(self.rows, self.where)
-        return jobs[fits].reset_index(drop=True)
+        self.jobs = jobs[fits].reset_index(drop=True)
 
-    def _note_contradictions(self, jobs: pd.DataFrame, capacity: Capacity) -> None:
+    def _warn_of_contradictions(self) -> None:
         """Warn of jobs that cannot have held their nodes at the same time."""
-        if capacity.measured:
-            return
-        size = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"].tolist(), strict=True))
-        found = overfull(jobs, size, horizon_of(self.rows))
+        size = _sizes(self.capacity.nodes)
+        found = [] if self.capacity.measured else overfull(self.jobs, size)
         for node, most, ids in found[:SHOWN]:
             self.warnings.append(
                 f"the record contradicts itself: jobs {' and '.join(ids[:4])} held {most:,} "
-                f"{NAMES[self.resource]} on {node} at the same time, which has {size[node]:,}"
+                f"{self.unit} on {node} at the same time, which has {size[node]:,}"
             )
         if len(found) > SHOWN:
             more = counted(len(found) - SHOWN, "more node")
             self.warnings.append(f"the record contradicts itself on {more}")
 
-    def _note(self, jobs: pd.DataFrame) -> None:
+    def _note(self) -> None:
         """Add the notes on the record as a whole."""
-        rows = self.rows
+        rows, jobs = self.rows, self.jobs
         if not len(jobs):
-            reasons = [reason for reason in rows.reason if reason]
+            reasons = [reason for reason in rows.columns["reason"] if reason]
             why = f" ({reasons[0]})" if reasons else ""
             raise InstanceError(self.where, "", f"no job is left{why}", "export other jobs")
         if self.layout.slurm:
@@ -394,63 +302,54 @@ class Assembly:
             )
         if self.layout.record and self.source.local and not self.zone_given:
             self.notes.append("no time zone given: times without one are taken as UTC")
-        never = int(jobs["start"].isna().sum())
-        if never:
-            self.notes.append(f"{counted(never, 'job')} never started")
-        instant = int((jobs["end"] == jobs["start"]).sum())
-        if instant:
-            self.notes.append(f"{counted(instant, 'job')} of 0 seconds: they hold nothing")
-        self._note_dropped(jobs)
-
-    def _note_dropped(self, jobs: pd.DataFrame) -> None:
-        rows = self.rows
-        kept = np.isin(rows.columns["row"], jobs["row"].to_numpy())
+        for number, said in (
+            (jobs["start"].isna().sum(), "never started"),
+            ((jobs["end"] == jobs["start"]).sum(), "of 0 seconds: they hold nothing"),
+        ):
+            if number:
+                self.notes.append(f"{counted(int(number), 'job')} {said}")
         faults = int(rows.fault.sum())
         others = int((~rows.usable & ~rows.fault).sum())
         if others:
             self.notes.append(f"{counted(others, 'row')} left out that are no jobs of this kind")
         if faults:
+            kept = np.isin(rows.columns["row"], jobs["row"].to_numpy())
             share = cleaning.dropped_share(rows, kept)
-            sentence = f"{counted(faults, 'row')} dropped with a fault, of {share:.1%} of the "
-            sentence += f"{NAMES[self.resource][:-1]}-hours"
+            said = f"{counted(faults, 'row')} dropped with a fault, of {share:.1%} of the "
             target = self.warnings if share > MOST_DROPPED else self.notes
-            target.append(sentence)
+            target.append(f"{said}{self.unit[:-1]}-hours")
 
-    def _dropped(self) -> pd.DataFrame:
+    def dropped(self) -> pd.DataFrame:
         """Return the rows that are no jobs here."""
         import pandas as pd
 
         rows = self.rows
         places = np.flatnonzero(~rows.usable)
-        reasons = [
-            f"{rows.column[i]}: {rows.reason[i]}"
-            if rows.column[i] and rows.fault[i]
-            else rows.reason[i]
-            for i in places
-        ]
-        return pd.DataFrame(
-            {
-                "row": rows.columns["row"][places],
-                "id": pd.Series(rows.columns["id"][places], dtype=object),
-                "reason": pd.Series(reasons, dtype=object),
-            }
-        )
+        reasons = []
+        for place in places.tolist():
+            reason, column, _ = rows.flaw(place)
+            reasons.append(f"{column}: {reason}" if column and rows.fault[place] else reason)
+        table = {"row": rows.columns["row"][places], "id": rows.columns["id"][places]}
+        return pd.DataFrame(table | {"reason": reasons}).astype({"id": object, "reason": object})
 
 
-def horizon_of(rows: Rows) -> float:
+def _sizes(nodes: pd.DataFrame) -> dict[str, int]:
+    return dict(zip(nodes["name"], nodes["gpus"].tolist(), strict=True))
+
+
+def _horizon_of(rows: Rows) -> float:
     """Return the latest moment of a record."""
-    usable = rows.usable
     columns = rows.columns
-    moments = [columns[name][usable] for name in MOMENTS]
-    moments.append((columns["start"] + rows.get("elapsed"))[usable])
-    return float(max(np.max(m[~np.isnan(m)], initial=-np.inf) for m in moments))
+    moments = [columns[name] for name in MOMENTS] + [columns["start"] + rows.get("elapsed")]
+    known = (moment[rows.usable & ~np.isnan(moment)] for moment in moments)
+    return float(max(np.max(moment, initial=-np.inf) for moment in known))
 
 
-def _misfit(held: tuple[tuple[str, int], ...], size: dict[str, int], name: str) -> str | None:
+def _misfit(held: tuple[tuple[str, int], ...], size: dict[str, int], unit: str) -> str | None:
     """Return why a job cannot have held something on some nodes."""
     for node, amount in held:
         if node not in size:
             return f"ran on {node}, which is not among the nodes"
         if amount > size[node]:
-            return f"held {amount:,} {name} on {node}, which has {size[node]:,}"
+            return f"held {amount:,} {unit} on {node}, which has {size[node]:,}"
     return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -139,6 +138,24 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     return table
 
 
+def of_clusters(nodes: pd.DataFrame, clusters: Sequence[str], several: bool) -> pd.DataFrame:
+    """Return the nodes of some clusters, named by their cluster if these are several."""
+    if "cluster" not in nodes:
+        if several:
+            raise OptionError(
+                f"no cluster is stated for the nodes: {' or '.join(clusters)}; "
+                "add a column cluster to them, or choose clusters= (--cluster)"
+            )
+        return nodes
+    if clusters:
+        nodes = nodes[nodes["cluster"].isin(clusters)].reset_index(drop=True)
+    if several:
+        nodes["name"] = nodes["cluster"] + "/" + nodes["name"]
+        known = zip(nodes["cluster"], nodes["partitions"], strict=True)
+        nodes["partitions"] = [tuple(f"{c}/{name}" for name in names) for c, names in known]
+    return nodes.drop(columns="cluster")
+
+
 def _gpus(cells: dict[str, Any], where: str, row: int) -> Gpus:
     """Return what a node has; of GPUs that are cut into slices, the whole ones."""
     column = "gpus" if "gpus" in cells else "gres"
@@ -171,20 +188,13 @@ def _partitions(cell: Any) -> tuple[str, ...]:
     return tuple(name.rstrip("*") for name in re.split(r"[,;\s]+", str(cell).strip()) if name)
 
 
-def peaks(jobs: pd.DataFrame, horizon: float) -> pd.DataFrame:
-    """Return the most that was held on each node at the same time; some jobs end at `horizon`."""
+def peaks(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the most that was held on each node at the same time; what has no end holds on."""
     import pandas as pd
 
-    ran = jobs[jobs["start"].notna() & (jobs["end"].fillna(horizon) > jobs["start"])]
-    flat = pd.DataFrame(
-        {
-            "start": ran["start"],
-            "end": ran["end"].fillna(horizon),
-            "held": ran["nodes"],
-            "partition": ran["partition"],
-            "kind": ran["gpu_type"],
-        }
-    ).explode("held")
+    flat = jobs[["start", "end", "nodes", "partition", "gpu_type"]].fillna({"end": np.inf})
+    flat = flat[flat["start"].notna() & (flat["end"] > flat["start"])]
+    flat = flat.rename(columns={"nodes": "held", "gpu_type": "kind"}).explode("held")
     flat = flat[flat["held"].notna()]
     flat["name"] = [name for name, _ in flat["held"]]
     flat["amount"] = [amount for _, amount in flat["held"]]
@@ -229,38 +239,3 @@ def _distinct(values: pd.Series[str]) -> tuple[str, ...]:
 def _natural(names: pd.Series[str]) -> pd.Series[str]:
     """Return keys by which n2 comes before n10."""
     return names.map(lambda name: re.sub(r"\d+", lambda m: m[0].zfill(12), name))
-
-
-def spread(
-    names: Sequence[str], amount: int, sizes: Mapping[str, int] | None = None
-) -> tuple[tuple[str, int], ...]:
-    """Return how much of an amount is on each node, evenly; what is over on the first.
-
-    No node has more than its size, if sizes are given and what they have together suffices.
-    """
-    if not names:
-        return ()
-    each, over = divmod(amount, len(names))
-    parts = {name: each + (i < over) for i, name in enumerate(names)}
-    if sizes is not None and len(parts) == len(names):
-        room = {name: sizes.get(name, 0) for name in names}
-        if sum(room.values()) >= amount:
-            rest = 0
-            for name in names:
-                rest += max(parts[name] - room[name], 0)
-                parts[name] = min(parts[name], room[name])
-            for name in names:
-                more = min(rest, room[name] - parts[name])
-                parts[name] += more
-                rest -= more
-        return tuple((name, part) for name, part in parts.items() if part)
-    shares = ((name, each + (i < over)) for i, name in enumerate(names))
-    return tuple(share for share in shares if share[1])
-
-
-def together(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return how much is held on each node, each named once."""
-    held: Counter[str] = Counter()
-    for name, amount in parts:
-        held[name] += amount
-    return tuple(held.items())

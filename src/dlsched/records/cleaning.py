@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.errors import InstanceError
 from dlsched.records.readers.rows import MOMENTS, Rows
@@ -70,27 +71,34 @@ def settle_order(raw: Rows) -> Iterator[str]:
         yield f"{counted(int(late.sum()), 'job')} eligible after the start: eligible at the start"
 
 
-def refuse_repeated(raw: Rows) -> Iterator[str]:
-    """Refuse rows that are there twice, and give further runs of an id their own; yield notes."""
+def refuse_repeated(
+    raw: Rows, jobs: Flags, more: Sequence[str] = ()
+) -> tuple[NDArray[np.bool_], int]:
+    """Give further runs of an id an id of their own; return the rows that are there twice.
+
+    These are alike in their moments and in `more` columns. The number of further runs is returned
+    as well.
+    """
     import pandas as pd
 
-    usable = np.flatnonzero(raw.usable)
-    frame = pd.DataFrame(
-        {name: raw.columns[name][usable] for name in ("id", "submit", "start", "end")}
-    )
-    again = frame.duplicated().to_numpy()
-    flags = np.zeros(raw.size, np.bool_)
-    flags[usable[again]] = True
-    raw.refuse(flags, "id", "is there twice", fault=False)
-    usable = usable[~again]
-    runs = frame[~again].sort_values(["submit", "start"], kind="stable").groupby("id").cumcount()
+    places = np.flatnonzero(jobs)
+    names = ("id", "submit", "start", "end", *more)
+    frame = pd.DataFrame({name: raw.columns[name][places] for name in names})
+    twice = frame.duplicated().to_numpy()
+    again = np.zeros(raw.size, np.bool_)
+    again[places[twice]] = True
+    frame, places = frame[~twice], places[~twice]
+    runs = frame.sort_values(["submit", "start"], kind="stable").groupby("id").cumcount()
     numbers = runs.sort_index().to_numpy() + 1
     ids = raw.columns["id"]
-    for place, number in zip(usable[numbers > 1], numbers[numbers > 1], strict=True):
+    for place, number in zip(places[numbers > 1], numbers[numbers > 1], strict=True):
         ids[place] = f"{ids[place]}#{number}"
-    more = int((numbers > 1).sum())
-    if more:
-        yield f"{counted(more, 'further run')} of an id: id#2, id#3, and so on"
+    return again, int((numbers > 1).sum())
+
+
+def rounded_note(number: int) -> str:
+    """Return the note on times that have more digits than are kept."""
+    return f"{counted(number, 'time')} with more than six decimals: rounded to microseconds"
 
 
 def require_whole(raw: Rows, where: str, names: dict[str, str]) -> None:
@@ -118,11 +126,11 @@ def require_some(raw: Rows, where: str) -> None:
     jobs = int((raw.fault | raw.usable).sum())
     if not raw.fault.sum() > _MOST_FAULTS * jobs:
         return
-    kinds = Counter(raw.column[raw.fault].tolist())
-    column, count = kinds.most_common(1)[0]
-    places = [i for i in np.flatnonzero(raw.fault) if raw.column[i] == column]
-    row = raw.columns["row"][places[0]]
-    problem = f"{raw.reason[places[0]]}; so are {count:,} of {counted(jobs, 'row')}"
+    columns = raw.columns["column"]
+    column, count = Counter(columns[raw.fault].tolist()).most_common(1)[0]
+    place = int(np.argmax(raw.fault & np.equal(columns, column).astype(np.bool_)))
+    row = raw.columns["row"][place]
+    problem = f"{raw.columns['reason'][place]}; so are {count:,} of {counted(jobs, 'row')}"
     remedy = "see whether the columns are in the order that is stated, and the format is right"
     raise InstanceError(where, ", ".join(filter(None, (f"row {row}", column))), problem, remedy)
 

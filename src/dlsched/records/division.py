@@ -14,19 +14,23 @@ explains is a contradiction of the record; `overfull` names the jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from dlsched.records.capacity import peaks
+from dlsched.records.readers.rows import tuples
+from dlsched.records.readers.values import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Parts = tuple[tuple[str, int], ...]
 """What a job holds on each of its nodes."""
+Sizes = Mapping[str, int]
 AT_ONCE: Final = 4000
 """Most amounts of one program; of more jobs, one part after another is divided, each together with
 as many of those that started next."""
@@ -34,6 +38,62 @@ LARGEST: Final = 200_000
 """Most amounts that are computed at all."""
 SECONDS: Final = 60.0
 """Time limit of the solver for one program."""
+
+
+def spread_jobs(jobs: pd.DataFrame, amounts: Any, sizes: Sizes | None) -> None:
+    """Set what jobs held on each node that they name: as recorded in `amounts`, or evenly."""
+    known: dict[tuple[Any, ...], Parts] = {}
+    for key in zip(jobs["nodes"], amounts, jobs["gpus"].tolist(), strict=True):
+        if key not in known:
+            names, recorded, gpus = key
+            held: Counter[str] = Counter()  # a node may be named more than once
+            for name, amount in zip(names, recorded or _even(names, gpus, sizes), strict=False):
+                held[name] += amount
+            known[key] = tuple((name, amount) for name, amount in held.items() if amount)
+    keys = zip(jobs["nodes"], amounts, jobs["gpus"].tolist(), strict=True)
+    jobs["nodes"] = tuples([known[key] for key in keys])
+
+
+def _even(names: Sequence[str], amount: int, sizes: Sizes | None) -> list[int]:
+    """Return how much of an amount is on each node, evenly; what is over on the first.
+
+    No node has more than its size, if sizes are given and what they have together suffices.
+    """
+    each, over = divmod(amount, max(len(names), 1))
+    parts = [each + (i < over) for i in range(len(names))]
+    room = [0 if sizes is None else sizes.get(name, 0) for name in names]
+    if sum(room) >= amount and len({*names}) == len(names):
+        rest = sum(max(part - most, 0) for part, most in zip(parts, room, strict=True))
+        for i, most in enumerate(room):
+            parts[i] = min(parts[i], most)
+            more = min(rest, most - parts[i])
+            parts[i] += more
+            rest -= more
+    return parts
+
+
+def divide_jobs(jobs: pd.DataFrame, sizes: Sizes | None, unit: str) -> Iterator[str]:
+    """Divide the amounts of jobs on several nodes where an even division cannot be; yield notes."""
+    import pandas as pd
+
+    held = jobs["nodes"].map(len)
+    ran = jobs["start"].notna() & (held > 0)
+    several = ran & (held > 1)
+    uneven = several & (jobs["gpus"] % held.clip(lower=1) > 0)
+    if not several.any() or not (uneven.any() if sizes is None else overfull(jobs, sizes)):
+        return
+    rows = jobs.loc[ran, ["start", "end", "gpus", "nodes"]].fillna({"end": np.inf})
+    runs = [
+        Run(start, end, gpus, tuple(name for name, _ in nodes))
+        for start, end, gpus, nodes in rows.itertuples(index=False, name=None)
+    ]
+    parts = divide(runs, sizes)
+    if parts is not None:
+        jobs.loc[ran, "nodes"] = pd.Series(tuples(parts), index=rows.index, dtype=object)
+    how = "divided so that the nodes need to have least"
+    how = "divided evenly, what is over on the first ones" if parts is None else how
+    count = counted(int(several.sum()), "job")
+    yield f"{count} on several nodes, whose {unit} are not recorded by node: {how}"
 
 
 class Run(NamedTuple):
@@ -45,7 +105,7 @@ class Run(NamedTuple):
     nodes: tuple[str, ...]
 
 
-def divide(runs: Sequence[Run], sizes: Mapping[str, int] | None = None) -> list[Parts] | None:
+def divide(runs: Sequence[Run], sizes: Sizes | None = None) -> list[Parts] | None:
     """Return what each job held on each of its nodes; None if no division is found.
 
     Parameters
@@ -84,61 +144,47 @@ def _solve(
     runs: Sequence[Run],
     open_jobs: Sequence[int],
     parts: Mapping[int, Parts],
-    sizes: Mapping[str, int],
-    given: Mapping[str, int] | None,
+    sizes: Sizes,
+    given: Sizes | None,
 ) -> tuple[dict[int, Parts], dict[str, int]] | None:
     """Divide some jobs, given the parts of others; return the parts and what nodes have by then."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
-    first: dict[int, int] = {}
-    size = 0
-    for j in open_jobs:
-        first[j] = size
-        size += len(runs[j].nodes)
+    counts = [len(runs[j].nodes) for j in open_jobs]
+    begins = np.concatenate(([0], np.cumsum(counts))).tolist()
+    first = dict(zip(open_jobs, begins, strict=False))
+    size = begins[-1]
     names = sorted({name for j in open_jobs for name in runs[j].nodes})
     column = {name: size + i for i, name in enumerate(names)}
-    least_start = min(runs[j].start for j in open_jobs)
-    latest = max(runs[j].end for j in open_jobs)
-    events = _events(runs, first, parts, least_start, latest)
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    lower: list[float] = []
-    upper: list[float] = []
-
-    def add(entries: Sequence[tuple[int, float]], low: float, high: float) -> None:
-        for place, value in entries:
-            rows.append(len(lower))
-            columns.append(place)
-            values.append(value)
-        lower.append(low)
-        upper.append(high)
-
-    most = np.ones(size + len(names))
+    since, until = min(runs[j].start for j in open_jobs), max(runs[j].end for j in open_jobs)
+    events = _events(runs, first, parts, since, until)
+    entries: list[tuple[int, int, float]] = []  # row, column, value
+    limits: list[tuple[float, float]] = []
+    most = np.full(size + len(names), np.inf)
     for j, at in first.items():
-        count = len(runs[j].nodes)
-        add([(at + i, 1.0) for i in range(count)], runs[j].gpus, runs[j].gpus)
-        most[at : at + count] = runs[j].gpus - count + 1
-        if given is not None:
-            room = np.array([given.get(name, 0) for name in runs[j].nodes])
-            if room.sum() >= runs[j].gpus:
-                most[at : at + count] = np.minimum(most[at : at + count], room)
-    most[size:] = np.inf
+        run, count = runs[j], len(runs[j].nodes)
+        entries += [(len(limits), at + i, 1.0) for i in range(count)]
+        limits.append((run.gpus, run.gpus))
+        most[at : at + count] = run.gpus - count + 1
+        room = np.array([0 if given is None else given.get(name, 0) for name in run.nodes])
+        if room.sum() >= run.gpus:
+            most[at : at + count] = np.minimum(most[at : at + count], room)
     for name in names:
         for held, places in _peaks(events.get(name, [])):
-            limit = sizes.get(name, 0) - held
-            add([*((place, 1.0) for place in places), (column[name], -1.0)], -np.inf, limit)
+            entries += [(len(limits), place, 1.0) for place in places]
+            entries.append((len(limits), column[name], -1.0))
+            limits.append((-np.inf, sizes.get(name, 0) - held))
     if (most[:size] < 1).any():
         return None
-    cost = np.concatenate((np.zeros(size), np.ones(len(names))))
-    least = np.concatenate((np.ones(size), np.zeros(len(names))))
-    matrix = coo_array((values, (rows, columns)), shape=(len(lower), len(cost)))
+    of_node = np.arange(len(most)) >= size
+    row, place, value = map(list, zip(*entries, strict=True))
+    matrix = coo_array((value, (row, place)), shape=(len(limits), len(most)))
     solved = milp(
-        cost,
-        constraints=LinearConstraint(matrix.tocsr(), lower, upper),
-        integrality=np.ones(len(cost), np.int64),
-        bounds=Bounds(least, most),
+        of_node.astype(float),
+        constraints=LinearConstraint(matrix.tocsr(), *zip(*limits, strict=True)),
+        integrality=np.ones(len(most), np.int64),
+        bounds=Bounds((~of_node).astype(float), most),
         options={"time_limit": SECONDS},
     )
     if solved.x is None:
@@ -204,11 +250,9 @@ def _peaks(events: list[Event]) -> list[tuple[int, list[int]]]:
     return peaks
 
 
-def overfull(
-    jobs: pd.DataFrame, sizes: Mapping[str, int], horizon: float
-) -> list[tuple[str, int, list[str]]]:
+def overfull(jobs: pd.DataFrame, sizes: Sizes) -> list[tuple[str, int, list[str]]]:
     """Return the nodes that held more than they have: node, most at a time, the jobs then."""
-    most = peaks(jobs[jobs["start"].notna()], horizon)
+    most = peaks(jobs)
     full = {
         name
         for name, gpus in zip(most["name"], most["gpus"], strict=True)
@@ -217,7 +261,7 @@ def overfull(
     if not full:
         return []
     events: dict[str, list[tuple[float, int, int, str]]] = {name: [] for name in sorted(full)}
-    ends = jobs["end"].fillna(horizon)
+    ends = jobs["end"].fillna(np.inf)
     for name, start, end, held in zip(jobs["id"], jobs["start"], ends, jobs["nodes"], strict=True):
         for node, amount in held if end > start else ():
             if node in events:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.records.assembly import Assembly, horizon_of
-from dlsched.records.capacity import Capacity
+from dlsched.records.assembly import Assembly
+from dlsched.records.capacity import Capacity, read_nodes
+from dlsched.records.projection import names_of
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.opening import Opened, open_source
 from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, tuples
 from dlsched.records.readers.values import counted, find_zone
-from dlsched.records.traces.selection import names_of
-from dlsched.records.traces.trace import Trace
+from dlsched.records.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,12 +136,14 @@ def read_record(
         if resource != "gpu":
             raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
         _as_record(rows, facts)
-    made = Assembly(rows, facts, layout, zone, timezone is not None, nodes, chosen).run()
+    listed = None if nodes is None else read_nodes(nodes)
+    made = Assembly(rows, facts, layout, zone, timezone is not None, listed, chosen)
+    made.run()
     for note in (*made.warnings, *made.notes):
         logger.warning("%s: %s", facts.where, note)
     return JobRecord(
         jobs=made.jobs,
-        dropped=made.dropped,
+        dropped=made.dropped(),
         others=made.others,
         notes=tuple(made.notes),
         warnings=tuple(made.warnings),
@@ -153,7 +155,7 @@ def read_record(
         timezone=zone.key,
         dated=facts.dated,
         recorded_waits=not facts.is_model,
-        horizon=horizon_of(rows),
+        horizon=made.horizon,
     )
 
 
@@ -218,6 +220,3 @@ def _as_record(rows: Rows, source: Source) -> None:
             f"{counted(int(early.sum()), 'job')} started before the submission, as clocks differ: "
             "submitted at the start"
         )
-    for place, amounts in enumerate(columns["amounts"]):
-        if amounts and sum(amounts) != columns["gpus"][place]:
-            columns["nodes"][place] = columns["amounts"][place] = ()

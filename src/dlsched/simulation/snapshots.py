@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
+from dlsched.records.job import TraceJob
 from dlsched.records.readers.values import format_duration, parse_duration
-from dlsched.records.traces.job import TraceJob
-from dlsched.records.traces.trace import Trace
+from dlsched.records.trace import Trace
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import AnyInstance

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.records.readers.rows import MOMENTS, NAMES
@@ -57,13 +56,17 @@ MAPPINGS: Final[dict[str, dict[str, Any]]] = {
 Chronus (SoCC'21), and Pollux (OSDI'21) with Sia (SOSP'23), which record no durations."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column of a file: the field that it holds, its name, and the unit if it is a time."""
 
     field: str
     name: str
     unit: str | None = None
+
+
+def names_of(mapping: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns that a mapping names."""
+    return tuple(column.name for column in make_columns(mapping))
 
 
 def make_columns(columns: ColumnsLike) -> tuple[Column, ...]:

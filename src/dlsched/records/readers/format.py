@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -128,12 +128,3 @@ def has_columns(names: Sequence[str]) -> Callable[[str], bool]:
         return header.issuperset(names)
 
     return recognises
-
-
-def names_of(mapping: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the columns that a mapping names."""
-    names: list[str] = []
-    for entry in mapping.values():
-        for one in entry if isinstance(entry, list) else [entry]:
-            names.append(one[0] if isinstance(one, tuple) else str(one))
-    return tuple(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from dlsched.records.readers.values import (
     Flags,
     Floats,
     Parsed,
+    Texts,
     number_flaw,
     parse_durations,
     parse_moments,
@@ -33,6 +34,8 @@ NAMES: Final = ("user", "account", "partition", "cluster", "qos", "gpu_type", "m
 TEXTS: Final = ("id", "state", "features", *NAMES)
 NUMBERS: Final = ("cpus", "memory", "priority", "iterations", "batch_size")
 DURATIONS: Final = ("wait", "elapsed", "limit", "suspended", "interval", "iteration_time")
+TUPLES: Final = ("nodes", "amounts", "stages")
+FLAWS: Final = ("reason", "column", "remedy")
 
 
 @dataclass
@@ -44,34 +47,35 @@ class Rows:
     columns
         Vectors of one entry per row, of what is recorded. Always there: ``row``, ``id``, ``gpus``
         (NaN if not recorded), ``nodes`` (names), ``amounts`` (what it held on each; empty if not
-        recorded), and the moments. Others: `TEXTS`, `NUMBERS`, `DURATIONS` in seconds, ``stages``,
-        ``share`` (GPUs of a job that holds parts of them; ``gpus`` then rounds each part up),
-        ``slices`` (what these parts are called), ``order`` (grows with the submission),
-        ``submit_later`` and so on (`values.Parsed.later`), ``unassigned`` (whether it never got
-        nodes), ``unknown`` (why a job has no duration).
-    reason, column, remedies
-        Why a row cannot be used and in which column, or None; what to do about it, by place.
-    fault
-        Whether that is a fault of the record, and not only a job that is not looked for.
-    usable
-        Whether nothing is wrong with it so far.
+        recorded), and the moments; ``reason`` (why a row cannot be used, or None), ``column`` (in
+        which column), ``remedy``, ``fault`` (whether that is a fault of the record, and not only a
+        job that is not looked for), ``usable`` (whether nothing is wrong with it so far). Others:
+        `TEXTS`, `NUMBERS`, `DURATIONS` in seconds, ``stages``, ``share`` (GPUs of a job that holds
+        parts of them; ``gpus`` then rounds each part up), ``slices`` (what these parts are called),
+        ``order`` (grows with the submission), ``submit_later`` and so on (`values.Parsed.later`),
+        ``unassigned`` (whether it never got nodes), ``unknown`` (why a job has no duration).
     skipped, rounded
         Times that the zone's clock never showed, and times that were rounded to microseconds.
     """
 
     columns: dict[str, NDArray[Any]]
-    reason: NDArray[np.object_]
-    column: NDArray[np.object_]
-    fault: Flags
-    usable: Flags
-    remedies: dict[int, str] = field(default_factory=dict)
     skipped: int = 0
     rounded: int = 0
 
     @property
     def size(self) -> int:
         """Number of rows."""
-        return len(self.reason)
+        return len(self.usable)
+
+    @property
+    def usable(self) -> Flags:
+        """Whether nothing is wrong with a row so far."""
+        return self.columns["usable"]
+
+    @property
+    def fault(self) -> Flags:
+        """Whether a row cannot be used by a fault of the record."""
+        return self.columns["fault"]
 
     def get(self, name: str) -> NDArray[Any]:
         """Return a column; one of nothing recorded if it is not there."""
@@ -107,39 +111,29 @@ class Rows:
         """State why one row cannot be used, unless a reason is stated already."""
         if self.usable[place]:
             self.usable[place] = False
-            self.reason[place] = reason
-            self.column[place] = column
             self.fault[place] = fault
-            if remedy and fault:
-                self.remedies[place] = remedy
+            for name, text in zip(FLAWS, (reason, column, remedy), strict=True):
+                self.columns[name][place] = text
+
+    def flaw(self, place: int) -> tuple[str, str, str]:
+        """Return why a row cannot be used, in which column, and the remedy."""
+        reason, column, remedy = (self.columns[name][place] for name in FLAWS)
+        return reason, column, remedy
 
     def head(self, size: int | None) -> Rows:
         """Return the first rows; all of them for None."""
-        if size is None or size >= self.size:
-            return self
-        remedies = {place: remedy for place, remedy in self.remedies.items() if place < size}
-        return Rows(
-            {name: column[:size] for name, column in self.columns.items()},
-            self.reason[:size],
-            self.column[:size],
-            self.fault[:size],
-            self.usable[:size],
-            remedies,
-            self.skipped,
-            self.rounded,
-        )
+        columns = {name: column[:size] for name, column in self.columns.items()}
+        return Rows(columns, self.skipped, self.rounded)
 
     def _take(
         self, name: str, texts: pd.Series[str], column: str, parsed: Parsed, noun: str, remedy: str
     ) -> None:
         """Keep what was read where nothing is known yet; refuse the rows in which it is none."""
         self.rounded += parsed.rounded
-        known: Floats | None = self.columns.get(name)
-        if known is None or name in MOMENTS:
-            self.columns[name] = parsed.values
-        else:
-            self.columns[name] = np.where(np.isnan(known), parsed.values, known)
-        bad = parsed.bad | (parsed.values < 0) if noun == "number" else parsed.bad
+        known: Floats | None = None if name in MOMENTS else self.columns.get(name)
+        values = parsed.values
+        self.columns[name] = values if known is None else np.where(np.isnan(known), values, known)
+        bad = parsed.bad | (values < 0) if noun == "number" else parsed.bad
         if bad.any():
             self.refuse(bad, column, [_flaw(str(text), noun) for text in texts[bad]], remedy)
 
@@ -151,9 +145,8 @@ class Rows:
         if parsed.later is not None:
             self.columns[f"{name}_later"] = parsed.later
         self.skipped += parsed.skipped
-        remedy = "write it as 2020-06-09 18:41:01"
-        remedy = remedy if unit == "date" else "write seconds, or a date as 2020-06-09 18:41:01"
-        self._take(name, texts, column, parsed, "time", remedy)
+        seconds = "it as" if unit == "date" else "seconds, or a date as"
+        self._take(name, texts, column, parsed, "time", f"write {seconds} 2020-06-09 18:41:01")
 
     def read_duration(
         self, name: str, texts: pd.Series[str], column: str, unit: str | None = None
@@ -177,54 +170,43 @@ def _flaw(text: str, noun: str) -> str:
 
 def nothing(name: str, size: int) -> NDArray[Any]:
     """Return a column of nothing recorded."""
-    if name in ("nodes", "amounts", "stages"):
+    if name in TUPLES:
         return tuples([()] * size)
-    if name in TEXTS or name in ("slices", "unknown"):
+    if name in (*TEXTS, *FLAWS, "slices", "unknown"):
         return np.full(size, None, object)
-    if name == "unassigned":
+    if name in ("unassigned", "fault"):
         return np.zeros(size, np.bool_)
-    if name.endswith("_later"):
-        return np.zeros(size)
-    return np.full(size, np.nan)
+    return np.full(size, 0.0 if name.endswith("_later") else np.nan)
 
 
 def empty(size: int) -> Rows:
     """Return rows of which nothing is recorded."""
-    columns = {name: nothing(name, size) for name in ("id", "gpus", "nodes", "amounts", *MOMENTS)}
-    columns["row"] = np.arange(size)
-    reason = np.full(size, None, object)
-    return Rows(columns, reason, reason.copy(), np.zeros(size, bool), np.ones(size, bool))
+    names = ("id", "gpus", "nodes", "amounts", *MOMENTS, *FLAWS, "fault")
+    columns = {name: nothing(name, size) for name in names}
+    return Rows(columns | {"row": np.arange(1, size + 1), "usable": np.ones(size, np.bool_)})
+
+
+def is_known(vector: NDArray[Any]) -> Flags:
+    """Return which entries are not None."""
+    return np.not_equal(vector, None).astype(np.bool_)
 
 
 def tuples(values: Sequence[tuple[Any, ...]]) -> NDArray[np.object_]:
     """Return a vector of tuples."""
-    vector = np.empty(len(values), object)
+    vector: Texts = np.empty(len(values), object)
     vector[:] = values
     return vector
 
 
 def join(parts: Sequence[Rows]) -> Rows:
     """Return the rows of several parts, in order."""
-    if len(parts) == 1:
-        return parts[0]
-    names = dict.fromkeys(name for part in parts for name in part.columns)
+    if len(parts) < 2:
+        return parts[0] if parts else empty(0)
     columns: dict[str, NDArray[Any]] = {}
-    for name in names:
+    for name in dict.fromkeys(name for part in parts for name in part.columns):
         columns[name] = np.concatenate([part.get(name) for part in parts])
-        for part in parts:
-            del part.columns[name]
-    remedies: dict[int, str] = {}
-    begin = 0
-    for part in parts:
-        remedies |= {begin + place: remedy for place, remedy in part.remedies.items()}
-        begin += part.size
-    return Rows(
-        columns,
-        np.concatenate([part.reason for part in parts]),
-        np.concatenate([part.column for part in parts]),
-        np.concatenate([part.fault for part in parts]),
-        np.concatenate([part.usable for part in parts]),
-        remedies,
-        sum(part.skipped for part in parts),
-        sum(part.rounded for part in parts),
-    )
+        for part in parts:  # texts of a million rows are not there twice
+            if name != "usable":
+                del part.columns[name]
+    rounded = sum(part.rounded for part in parts)
+    return Rows(columns, sum(part.skipped for part in parts), rounded)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
@@ -24,23 +24,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Texts = NDArray[np.object_]
 
-MISSING: Final = frozenset(
-    {
-        "",
-        "-",
-        "-1",
-        "unknown",
-        "none",
-        "null",
-        "(null)",
-        "n/a",
-        "na",
-        "<na>",
-        "nan",
-        "nat",
-        "invalid",
-    }
-)
+_MISSING = "- -1 unknown none null (null) n/a na <na> nan nat invalid"
+MISSING: Final = frozenset(["", *_MISSING.split()])
 """How a time or a number is spelled that was not recorded, in lower case."""
 NAMELESS: Final = MISSING - {"-1", "invalid"}
 """The same of a name."""
@@ -62,33 +47,6 @@ LATEST: Final = 1e11
 """Latest moment in seconds since 1970; in milliseconds it is 1973."""
 _EXACT: Final = 9e9
 """Largest number of seconds that a double has to the microsecond."""
-
-
-class Known:
-    """What was made of the distinct texts so far, so that each is read once per file."""
-
-    def __init__(self, make: Callable[[str], Any]) -> None:
-        self._make = make
-        self._made: dict[str, Any] = {}
-
-    def of(self, texts: pd.Series[str]) -> list[Any]:
-        """Return what is made of each text; None where it cannot be read."""
-        codes, values = factorize(texts)
-        for value in values:
-            if value not in self._made:
-                try:
-                    self._made[value] = self._make(value)
-                except OptionError:
-                    self._made[value] = None
-        made = [self._made[value] for value in values]
-        return [made[code] for code in codes.tolist()]
-
-    def column(self, texts: pd.Series[str]) -> Texts:
-        """Return the same as a vector."""
-        found = self.of(texts)
-        vector: Texts = np.empty(len(found), object)
-        vector[:] = found
-        return vector
 
 
 def factorize(texts: pd.Series[str]) -> tuple[Ints, list[str]]:
@@ -343,7 +301,7 @@ def format_duration(seconds: Number) -> str:
     return text + (f"{float(rest):.12g}s" if rest or not text else "")
 
 
-def find_zone(name: str | None) -> ZoneInfo:
+def find_zone(name: str | None = None) -> ZoneInfo:
     """Return a time zone; UTC for None."""
     try:
         return ZoneInfo(name or "UTC")

@@ -11,7 +11,7 @@ from dlsched.display.markup import block, heading, line
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.values import find_zone, parse_moment
 from dlsched.records.record import JobRecord, read_record
-from dlsched.records.traces.trace import Trace
+from dlsched.records.trace import Trace
 from dlsched.results.result import Report
 from dlsched.simulation.history.explanation import Explanation
 from dlsched.simulation.history.period import Moment, Period, make_period

@@ -31,7 +31,7 @@ def check_replay(jobs: pd.DataFrame, run: Simulation, clock: Clock, capacity: Ca
             f"{peak} are held at the same time, it has {sizes.get(name, 0)}",
             peak - sizes.get(name, 0),
         )
-        for name, peak, _ in overfull(jobs, sizes, clock.horizon)
+        for name, peak, _ in overfull(jobs, sizes)
     ]
     with no_collection():
         audit = run.audit()

@@ -13,9 +13,8 @@ from pydantic import Field, field_validator, model_validator
 
 from dlsched.display.markup import document_html
 from dlsched.errors import InstanceError
-from dlsched.records.traces.job import TraceJob
-from dlsched.records.traces.reader import read_trace
-from dlsched.records.traces.trace import Trace
+from dlsched.records.job import TraceJob
+from dlsched.records.trace import Trace, read_trace
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.cluster import Server
 from dlsched.simulation.workload.job import Job

@@ -16,8 +16,8 @@ import numpy as np
 from dlsched.errors import InstanceError
 from dlsched.records.readers.columns import Column
 from dlsched.records.readers.files import open_text
+from dlsched.records.readers.filler import Filler
 from dlsched.records.readers.format import Source, TraceFormat, first_line
-from dlsched.records.readers.formats.tables import Filler
 from dlsched.records.readers.rows import Rows
 from dlsched.records.readers.table import Table
 

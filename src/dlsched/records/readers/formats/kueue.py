@@ -14,9 +14,11 @@ Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/, Workload.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -25,8 +27,8 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.records.readers.amounts import SLICES, Gpus, parse_amount
 from dlsched.records.readers.files import open_text
+from dlsched.records.readers.filler import fill_gpus, gpu_vectors, objects
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.formats.tables import fill_gpus
 from dlsched.records.readers.rows import POOL, Rows, empty, tuples
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.schema.files import refuse_values
@@ -36,6 +38,8 @@ RESOURCES: Final = {"gpu": ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915
 MIG: Final = re.compile(r"nvidia\.com/mig-(([12347]g)\.\d+gb.*)")
 LABELS: Final = ("user", "owner", "submitted-by", "kueue.x-k8s.io/submitter")
 REMEDY: Final = "export workloads: kubectl get workloads -A -o json"
+JSON_READ: Final = "JSON is read of Kueue's workloads, of sacct --json, and of Philly"
+"""What a file of JSON may be."""
 FIELDS: Final = {
     "id": "metadata.name",
     "submit": "metadata.creationTimestamp",
@@ -44,6 +48,7 @@ FIELDS: Final = {
     "end": "status.conditions.Finished",
     "gpus": "spec.podSets",
 }
+TEXTS: Final = ("id", "account", "user", "partition", "cluster", "state")
 
 
 def recognises(head: str) -> bool:
@@ -58,33 +63,30 @@ def read(source: Source) -> Iterator[Rows]:
     source.fields |= FIELDS
     with open_text(source.path, source.where) as text:
         items = documents(text.read(), source.where)
-    kinds = Counter(str(item.get("kind")) for item in items if isinstance(item, dict))
-    other = next((kind for kind in kinds if kind not in ("Workload", "None")), None)
-    if other is not None:
-        raise other_kind(other, source.where)
+    kinds = [str(item.get("kind")) for item in items if isinstance(item, dict)]
+    for kind in kinds:
+        if kind not in ("Workload", "None"):
+            raise other_kind(kind, source.where)
     rows = empty(len(items))
-    rows.columns["row"] = np.arange(1, rows.size + 1)
-    evicted = 0
-    nodes: list[tuple[tuple[str, int], ...]] = [()] * rows.size
-    gpus: list[Gpus | None] = [None] * rows.size
-    moments = {name: [""] * rows.size for name in ("submit", "start", "end")}
+    found: list[dict[str, Any]] = [{} for _ in items]
     for i, item in enumerate(items):
         try:
-            workload = Workload(item, source.resource)
-            gpus[i] = workload.fill(rows, i)
-            nodes[i] = workload.nodes()
-            for name, spelled in workload.moments().items():
-                moments[name][i] = str(spelled)
-            evicted += workload.evicted
+            found[i] = _workload(item, source.resource)
         except (AttributeError, KeyError, TypeError, ValueError, OptionError) as error:
             reason = str(error) if isinstance(error, OptionError) else f"({error!r:.80})"
             rows.refuse_row(i, "", f"is no workload of Kueue that can be read: {reason}")
-    fill_gpus(rows, gpus)
-    rows.columns["nodes"] = tuples([tuple(name for name, _ in held) for held in nodes])
-    rows.columns["amounts"] = tuples([tuple(n for _, n in held) for held in nodes])
-    for name, texts in moments.items():  # which are all in UTC
-        column = pd.Series(texts, dtype=object)
-        rows.read_moment(name, column, FIELDS[name], find_zone("UTC"))
+    columns = rows.columns
+    columns |= {name: objects([one.get(name) for one in found])["all"] for name in TEXTS}
+    for name in ("priority", "limit", "cpus"):
+        columns[name] = np.array([one.get(name, np.nan) for one in found], float)
+    fill_gpus(rows, gpu_vectors([one.get("gpus") for one in found]))
+    held = [one.get("nodes", {}) for one in found]
+    columns["nodes"] = tuples([tuple(nodes) for nodes in held])
+    columns["amounts"] = tuples([tuple(nodes.values()) for nodes in held])
+    for name in ("submit", "start", "end"):  # which are all in UTC
+        texts = pd.Series([str(one.get(name) or "") for one in found], dtype=object)
+        rows.read_moment(name, texts, FIELDS[name], find_zone())
+    evicted = sum(one.get("evicted", False) for one in found)
     if evicted:
         source.notes.append(
             f"{counted(evicted, 'workload')} evicted at least once: the last admission counts, as "
@@ -107,11 +109,11 @@ def documents(content: str, where: str) -> list[Any]:
                 raise ValueError(" ".join(str(error).split())) from None
     except (ValueError, RecursionError) as error:
         raise InstanceError(where, "", f"is no JSON ({error})", REMEDY) from None
-    items: list[Any] = []
-    for data in loaded:
-        listed = data.get("items") if isinstance(data, dict) else data
-        items += listed if isinstance(listed, list) else [data]
-    return items
+    lists = [data.get("items") if isinstance(data, dict) else data for data in loaded]
+    pairs = zip(lists, loaded, strict=True)
+    return [
+        item for listed, data in pairs for item in (listed if isinstance(listed, list) else [data])
+    ]
 
 
 def other_kind(kind: str, where: str) -> InstanceError:
@@ -123,136 +125,102 @@ def other_kind(kind: str, where: str) -> InstanceError:
     return InstanceError(where, "items[0].kind", problem, f"{JSON_READ}; {REMEDY}")
 
 
-JSON_READ: Final = "JSON is read of Kueue's workloads, of sacct --json, and of Philly"
-"""What a file of JSON may be."""
+def _workload(item: dict[str, Any], resource: str) -> dict[str, Any]:
+    """Return what is known of one workload, by field."""
+    meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    listed = status.get("conditions") or []
+    conditions = {entry["type"]: entry for entry in listed if entry["status"] == "True"}
+    finished = conditions.get("Finished", {})
+    admitted = conditions.get("Admitted") or conditions.get("QuotaReserved") or {}
+    assigned = (status.get("admission") or {}).get("podSetAssignments") or []
+    labels = (meta.get("labels") or {}) | (meta.get("annotations") or {})
+    state = "RUNNING" if "Admitted" in conditions else "PENDING"
+    if finished:
+        state = "FAILED" if "Fail" in finished.get("reason", "") else "COMPLETED"
+    amounts = _amounts(spec, assigned)
+    pods = sum(int(pods.get("count", 1)) for pods in assigned or spec["podSets"])
+    seconds = spec.get("maximumExecutionTimeSeconds")
+    nodes = _nodes(assigned, resource)
+    gpus = Gpus(pods) if resource == "node" else _held(spec, assigned, amounts, resource)
+    if resource == "cpu" and nodes:  # parts of CPUs are rounded up on each
+        gpus = gpus._replace(number=sum(nodes.values()))
+    return {
+        "id": "/".join(filter(None, (meta.get("namespace"), meta["name"]))),
+        "account": meta.get("namespace"),
+        "user": next((labels[name] for name in LABELS if name in labels), None),
+        "partition": spec.get("queueName"),
+        "cluster": status.get("clusterName"),
+        "priority": spec.get("priority", np.nan),
+        "limit": np.nan if seconds is None else float(seconds),
+        "state": state,
+        "cpus": float(amounts.get("cpu", 0)) or np.nan,
+        "gpus": gpus,
+        "nodes": nodes,
+        "submit": meta.get("creationTimestamp"),
+        "start": admitted.get("lastTransitionTime"),
+        "end": finished.get("lastTransitionTime"),
+        "evicted": "Evicted" in conditions or bool(status.get("requeueState")),
+    }
 
 
-class Workload:
-    """One workload."""
-
-    def __init__(self, item: dict[str, Any], resource: str) -> None:
-        self.item = item
-        self.spec = item.get("spec") or {}
-        self.status = item.get("status") or {}
-        self.resource = resource
-        listed = self.status.get("conditions") or []
-        self.conditions = {entry["type"]: entry for entry in listed if entry["status"] == "True"}
-        admission = self.status.get("admission") or {}
-        self.assigned: list[dict[str, Any]] = admission.get("podSetAssignments") or []
-
-    @property
-    def evicted(self) -> bool:
-        """Whether it was evicted at least once."""
-        return "Evicted" in self.conditions or bool(self.status.get("requeueState"))
-
-    def fill(self, rows: Rows, i: int) -> Gpus:
-        """Fill what is no moment; return what it held, or asks for."""
-        meta = self.item["metadata"]
-        name = meta["name"]
-        rows.columns["id"][i] = f"{meta['namespace']}/{name}" if "namespace" in meta else name
-        rows.get("account")[i] = meta.get("namespace")
-        labels = (meta.get("labels") or {}) | (meta.get("annotations") or {})
-        rows.get("user")[i] = next((labels[name] for name in LABELS if name in labels), None)
-        rows.get("partition")[i] = self.spec.get("queueName")
-        rows.get("cluster")[i] = self.status.get("clusterName")
-        rows.get("priority")[i] = self.spec.get("priority", np.nan)
-        seconds = self.spec.get("maximumExecutionTimeSeconds")
-        rows.get("limit")[i] = np.nan if seconds is None else float(seconds)
-        rows.get("state")[i] = self._state()
-        amounts = self._amounts()
-        rows.get("cpus")[i] = float(amounts.get("cpu", 0)) or np.nan
-        if self.resource == "node":
-            return Gpus(self._pods())
-        return self._held(amounts)
-
-    def _state(self) -> str:
-        if "Finished" in self.conditions:
-            reason = self.conditions["Finished"].get("reason", "")
-            return "FAILED" if "Fail" in reason else "COMPLETED"
-        return "RUNNING" if "Admitted" in self.conditions else "PENDING"
-
-    def _pods(self) -> int:
-        sets = self.assigned or self.spec["podSets"]
-        return sum(int(pods.get("count", 1)) for pods in sets)
-
-    def _amounts(self) -> Counter[str]:
-        """Return what it was admitted with; what it asks for while that is not known."""
-        asked = {pods.get("name", "main"): pods for pods in self.spec["podSets"]}
-        total: Counter[str] = Counter()
-        if not self.assigned:
-            for pods in asked.values():
-                total.update(_times(_request(pods), int(pods.get("count", 1))))
-            return total
-        for part in self.assigned:
-            pods = asked.get(part.get("name", "main"), {})
+def _amounts(spec: dict[str, Any], assigned: list[dict[str, Any]]) -> Counter[str]:
+    """Return what it was admitted with; what it asks for while that is not known."""
+    asked = {pods.get("name", "main"): pods for pods in spec["podSets"]}
+    total: Counter[str] = Counter()
+    for part in assigned or asked.values():
+        pods = asked.get(part.get("name", "main"), {})
+        usage = part.get("resourceUsage")
+        if usage is None:
             count = int(part.get("count", pods.get("count", 1)))
-            usage = part.get("resourceUsage")
-            if usage is None:
-                total.update(_times(_request(pods), count))
-            else:
-                total.update({name: _quantity(str(text)) for name, text in usage.items()})
-        return total
-
-    def _held(self, amounts: Mapping[str, Any]) -> Gpus:
-        """Return the GPUs or CPUs among some amounts."""
-        names = RESOURCES[self.resource]
-        number = sum(int(np.ceil(float(amounts.get(name, 0)))) for name in names)
-        flavours = {
-            flavour
-            for part in self.assigned
-            for name, flavour in (part.get("flavors") or {}).items()
-            if name in names or MIG.fullmatch(name)
-        }
-        kind = "+".join(sorted(flavours)) or None
-        if self.resource != "gpu":
-            return Gpus(number, kind)
-        slices = {
-            match[1]: (SLICES[match[2]], int(amounts[name]))
-            for name in amounts
-            if (match := MIG.fullmatch(name)) and amounts[name]
-        }
-        if slices:
-            share = number + sum(part * count for part, count in slices.values())
-            units = number + sum(count for _, count in slices.values())
-            return Gpus(units, kind, share, "+".join(sorted(slices)))
-        if not number and self._claims():
-            raise OptionError("asks for devices by claims (DRA), whose number is not in it")
-        return Gpus(number, kind)
-
-    def _claims(self) -> bool:
-        specs = [pods["template"]["spec"] for pods in self.spec["podSets"]]
-        return any(spec.get("resourceClaims") for spec in specs)
-
-    def nodes(self) -> tuple[tuple[str, int], ...]:
-        """Return what is held on each node that topology-aware scheduling chose, or by flavour."""
-        held: Counter[str] = Counter()
-        for part in self.assigned:
-            usage = part.get("resourceUsage") or {}
-            count = max(int(part.get("count", 1)), 1)
-            topology = part.get("topologyAssignment") or {}
-            levels = topology.get("levels") or [""]
-            chosen = levels[-1] == "kubernetes.io/hostname"
-            for name in RESOURCES.get(self.resource, ()):
-                amount = int(np.ceil(float(_quantity(str(usage.get(name, 0))))))
-                if chosen:
-                    for domain in topology.get("domains") or ():
-                        held[domain["values"][-1]] += amount // count * int(domain["count"])
-                else:
-                    held[f"{POOL} {(part.get('flavors') or {}).get(name)}"] += amount
-        return tuple((name, amount) for name, amount in held.items() if amount)
-
-    def moments(self) -> dict[str, str]:
-        """Return creation, admission and end as they are spelled."""
-        started = self.conditions.get("Admitted") or self.conditions.get("QuotaReserved") or {}
-        return {
-            "submit": self.item["metadata"].get("creationTimestamp") or "",
-            "start": started.get("lastTransitionTime", ""),
-            "end": self.conditions.get("Finished", {}).get("lastTransitionTime", ""),
-        }
+            usage = {name: amount * count for name, amount in _request(pods).items()}
+        total.update({name: _quantity(amount) for name, amount in usage.items()})
+    return total
 
 
-def _times(amounts: Mapping[str, Any], count: int) -> dict[str, Any]:
-    return {name: amount * count for name, amount in amounts.items()}
+def _held(
+    spec: dict[str, Any], assigned: list[dict[str, Any]], amounts: Mapping[str, Any], resource: str
+) -> Gpus:
+    """Return the GPUs or CPUs among some amounts."""
+    names = RESOURCES[resource]
+    number = sum(int(np.ceil(float(amounts.get(name, 0)))) for name in names)
+    flavours = {
+        flavour
+        for part in assigned
+        for name, flavour in (part.get("flavors") or {}).items()
+        if name in names or MIG.fullmatch(name)
+    }
+    kind = "+".join(sorted(flavours)) or None
+    slices = {
+        match[1]: (SLICES[match[2]], int(amount))
+        for name, amount in amounts.items()
+        if resource == "gpu" and amount and (match := MIG.fullmatch(name))
+    }
+    if slices:
+        share = number + sum(part * count for part, count in slices.values())
+        units = number + sum(count for _, count in slices.values())
+        return Gpus(units, kind, share, "+".join(sorted(slices)))
+    claims = any(pods["template"]["spec"].get("resourceClaims") for pods in spec["podSets"])
+    if claims and resource == "gpu" and not number:
+        raise OptionError("asks for devices by claims (DRA), whose number is not in it")
+    return Gpus(number, kind)
+
+
+def _nodes(assigned: list[dict[str, Any]], resource: str) -> dict[str, int]:
+    """Return what is held on each node that topology-aware scheduling chose, or by flavour."""
+    held: dict[str, Fraction] = defaultdict(Fraction)
+    for part in assigned:
+        count = int(part.get("count", 1))
+        topology = part.get("topologyAssignment") or {}
+        domains = [(d["values"][-1], int(d["count"])) for d in topology.get("domains") or ()]
+        by_host = (topology.get("levels") or [""])[-1] == "kubernetes.io/hostname"
+        for name in RESOURCES.get(resource, ()):
+            amount = Fraction(_quantity((part.get("resourceUsage") or {}).get(name, 0)))
+            # Not all pods of a set may have been placed.
+            placed = by_host and sum(pods for _, pods in domains) == count
+            flavour = f"{POOL} {(part.get('flavors') or {}).get(name)}"
+            for host, pods in domains if placed else [(flavour, count)]:
+                held[host] += amount * pods / max(count, 1)
+    return {name: math.ceil(amount) for name, amount in held.items() if amount}
 
 
 def _request(pods: dict[str, Any]) -> Counter[str]:
@@ -279,11 +247,14 @@ def _of_container(container: dict[str, Any]) -> dict[str, Any]:
     resources = container.get("resources") or {}
     asked = (resources.get("limits") or {}) | (resources.get("requests") or {})
     wanted = {*RESOURCES["gpu"], "cpu"}
-    return {n: _quantity(str(q)) for n, q in asked.items() if n in wanted or MIG.fullmatch(n)}
+    return {n: _quantity(q) for n, q in asked.items() if n in wanted or MIG.fullmatch(n)}
 
 
-def _quantity(text: str) -> Any:
-    """Return an amount as Kubernetes writes it: 500m, 64Gi, 8k."""
+def _quantity(amount: Any) -> Any:
+    """Return an amount as Kubernetes writes it: 500m, 64Gi, 8k; or as it was read from that."""
+    if not isinstance(amount, str | int):
+        return amount
+    text = str(amount)
     return parse_amount(text.replace("k", "000") if text.endswith("k") else text)
 
 

@@ -23,16 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from dlsched.errors import InstanceError
+from dlsched.records.readers.columns import Column, require_column
 from dlsched.records.readers.files import MAX_LINE, open_text
+from dlsched.records.readers.filler import Filler
 from dlsched.records.readers.format import Source, TraceFormat, first_line
-from dlsched.records.readers.rows import Rows, empty, join
-from dlsched.records.readers.table import Table
-from dlsched.records.readers.values import Known, counted, name_of
+from dlsched.records.readers.rows import Rows, empty, is_known, join
+from dlsched.records.readers.table import Part, Table
+from dlsched.records.readers.values import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +48,15 @@ COLUMNS: Final = {
     JOBS: ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
 }
 """The published order, for archives without their header files."""
-NEEDED: Final = {
-    TASKS: ("job_name", "status", "start_time", "inst_num", "end_time", "plan_gpu", "gpu_type"),
-    JOBS: ("job_name", "status", "start_time"),
+_BOTH: Final = (
+    *(Column("id", "job_name"), Column("state", "status"), Column("start", "start_time", "s")),
+)
+READ: Final = {
+    TASKS: (
+        *(*_BOTH, Column("instances", "inst_num"), Column("end", "end_time", "s")),
+        *(Column("percent", "plan_gpu"), Column("gpu_type", "gpu_type")),
+    ),
+    JOBS: (*_BOTH, Column("user", "user")),
 }
 WORST: Final = ("Failed", "Running", "Waiting", "Terminated")
 """The states of a task, that of a job being the first that one of its tasks has."""
@@ -69,7 +77,7 @@ def read(source: Source) -> Iterator[Rows]:
         )
     tasks = _table(source, source.path, TASKS)
     count = tasks.get("instances")
-    lacking = tasks.usable & np.isnan(count)
+    lacking = np.isnan(count)
     if lacking.any():
         source.notes.append(
             f"{counted(int(lacking.sum()), 'task')} without a number of instances: taken as 1"
@@ -92,7 +100,7 @@ def read(source: Source) -> Iterator[Rows]:
             "state": states,
             "has": percent > 0,
         }
-    )[tasks.usable]
+    )
     rows = _jobs(frame)
     if beside is not None:
         _take_over(rows, _table(source, beside, JOBS))
@@ -130,61 +138,50 @@ def _jobs(frame: pd.DataFrame) -> Rows:
 def _take_over(rows: Rows, known: Rows) -> None:
     """Take submission, status and user of the table of jobs."""
     place_of = {name: i for i, name in enumerate(known.columns["id"].tolist())}
-    submit, state, user = rows.columns["submit"], rows.get("state"), rows.get("user")
-    for i, name in enumerate(rows.columns["id"].tolist()):
-        if (place := place_of.get(name)) is not None:
-            begin = known.columns["start"][place]
-            submit[i] = submit[i] if np.isnan(begin) else begin
-            state[i] = known.get("state")[place] or state[i]
-            user[i] = known.get("user")[place]
+    places = np.array([place_of.get(name, -1) for name in rows.columns["id"]], np.int64)
+    for name, begin in (("submit", "start"), ("state", "state"), ("user", "user")):
+        given = known.get(begin)[places] if place_of else rows.get(name)
+        there = ~np.isnan(given) if name == "submit" else is_known(given)
+        rows.columns[name] = np.where(there & (places >= 0), given, rows.get(name))
 
 
 def _table(source: Source, path: Path, name: str) -> Rows:
     """Return the rows of one of the tables; ``instances``, ``percent`` are those of tasks."""
     where = source.where if name == TASKS else str(path)
     header = _header(path, name, source)
-    wanted = [*NEEDED[name], *(["user"] if "user" in header else [])]
-    names = Known(name_of)
+    columns = [column for column in READ[name] if column.name in header]
+    filler = Filler(source, columns, ("id",))
     parts = []
     with open_text(path, where, (name,)) as text:
         table = Table(text, where, names=header, delimiter=",")
-        for part in table.parts(wanted):
-            rows = empty(len(part.rows))
-            rows.columns["row"] = part.rows
-            for place, problem in part.broken.items():
-                remedy = f"pass {name}.csv itself, with {name}.header beside it"
-                rows.refuse_row(place, "", problem, remedy)
-            if part.rows[0] == 1 and str(part.cells["job_name"][0]).strip() == "job_name":
-                rows.refuse_row(0, "", "a header row added by hand", fault=False)
-            _fill(rows, part.cells, names)
+        for part in map(_without_header, table.parts([column.name for column in columns])):
+            rows = filler.rows(part)
+            for moment in ("start", "end"):  # of which 0 stands for none
+                rows.columns[moment][rows.columns[moment] == 0] = np.nan
+            broken = rows.get("instances") % 1 > 0
+            shown = [f"{text.strip()} is no number of instances" for text in _cells(part)[broken]]
+            rows.refuse(broken, "inst_num", shown, REMEDY)
+            if rows.fault.any():
+                place = int(np.argmax(rows.fault))
+                reason, column, remedy = rows.flaw(place)
+                if place in part.broken:
+                    remedy = f"pass {name}.csv itself, with {name}.header beside it"
+                spot = ", ".join(filter(None, (f"row {part.rows[place]}", column)))
+                raise InstanceError(where, spot, reason, remedy)
             parts.append(rows)
-            for place in np.flatnonzero(rows.fault)[:1].tolist():
-                spot = ", ".join(filter(None, (f"row {part.rows[place]}", rows.column[place])))
-                remedy = rows.remedies.get(place, REMEDY)
-                raise InstanceError(where, spot, str(rows.reason[place]), remedy)
-    return join(parts) if parts else empty(0)
+    return join(parts)
 
 
-def _fill(rows: Rows, cells: dict[str, Any], names: Known) -> None:
-    texts = {"id": "job_name", "state": "status", "gpu_type": "gpu_type", "user": "user"}
-    for field, name in texts.items():
-        if name in cells:
-            rows.columns[field] = names.column(cells[name].where(rows.usable, ""))
-    nameless = np.array([name is None for name in rows.columns["id"]], bool)
-    rows.refuse(nameless & rows.usable, "job_name", "the cell is empty", "fill it in")
-    for field, name in (("start", "start_time"), ("end", "end_time")):
-        if name in cells:
-            rows.read_number("moment", cells[name], name)
-            moments = rows.columns.pop("moment")
-            rows.columns[field] = np.where(moments == 0, np.nan, moments)
-    for field, name in (("instances", "inst_num"), ("percent", "plan_gpu")):
-        if name in cells:
-            rows.read_number(field, cells[name], name)
-    if "inst_num" in cells:
-        count = rows.columns["instances"]
-        broken = count % 1 > 0
-        shown = [f"{text.strip()} is no number of instances" for text in cells["inst_num"][broken]]
-        rows.refuse(broken, "inst_num", shown, REMEDY)
+def _cells(part: Part) -> pd.Series[str]:
+    return part.cells.get("inst_num", part.cells["job_name"])
+
+
+def _without_header(part: Part) -> Part:
+    """Return some rows without a header that was added by hand."""
+    if part.rows[0] != 1 or str(part.cells["job_name"][0]).strip() != "job_name":
+        return part
+    cells = {name: texts[1:].reset_index(drop=True) for name, texts in part.cells.items()}
+    return Part(part.rows[1:], cells, {place - 1: flaw for place, flaw in part.broken.items()})
 
 
 def _header(path: Path, name: str, source: Source) -> Sequence[str]:
@@ -198,11 +195,10 @@ def _header(path: Path, name: str, source: Source) -> Sequence[str]:
         return COLUMNS[name]
     with open_text(place, str(place)) as text:
         names = [cell.strip() for cell in text.readline(MAX_LINE).split(",")]
-    for column in NEEDED[name]:
-        if column not in names:
-            problem = "there is no such column" if any(names) else "has no column names"
+    for column in READ[name]:
+        if column.field != "user":
             remedy = f"take the {name}.header of cluster-trace-gpu-v2020"
-            raise InstanceError(str(place), f"row 1, {column}", problem, remedy)
+            require_column(column.name, names, str(place), remedy)
     return names
 
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.records.readers.files import open_text
+from dlsched.records.readers.filler import objects as vector
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.json_list import objects
 from dlsched.records.readers.rows import Rows, empty, tuples
@@ -43,6 +44,11 @@ FIELDS: Final = {
     "start": "attempts.start_time",
     "end": "attempts.end_time",
 }
+TEXTS: Final = {"id": "jobid", "state": "status", "partition": "vc", "user": "user"}
+
+
+class Flaw(Exception):
+    """What is wrong with a job: the key, the problem, the remedy."""
 
 
 def read(source: Source) -> Iterator[Rows]:
@@ -54,9 +60,16 @@ def read(source: Source) -> Iterator[Rows]:
         size = source.first
         while chunk := list(islice(listed, size)):
             size = CHUNK
-            jobs = [Job(data, source.where, number) for number, data in chunk]
-            differing += sum(len(set(job.sizes)) > 1 for job in jobs)
-            partial += sum(job.uncounted for job in jobs)
+            jobs = []
+            for number, data in chunk:
+                try:
+                    jobs.append(_job(data) | {"row": number})
+                except Flaw as flaw:
+                    path, problem, remedy = flaw.args
+                    path = f"job {number}, {path}"
+                    raise InstanceError(source.where, path, problem, remedy) from None
+            differing += sum(len(set(job["sizes"])) > 1 for job in jobs)
+            partial += sum(job["uncounted"] for job in jobs)
             yield _rows(jobs)
     if differing:
         source.notes.append(
@@ -69,111 +82,91 @@ def read(source: Source) -> Iterator[Rows]:
         )
 
 
-def _rows(jobs: list[Job]) -> Rows:
+def _rows(jobs: list[dict[str, Any]]) -> Rows:
     rows = empty(len(jobs))
     columns = rows.columns
-    columns["row"] = np.array([job.number for job in jobs])
-    for name in ("submit", "start", "elapsed"):
-        columns[name] = np.array([getattr(job, name) for job in jobs], float)
+    for name in ("row", "submit", "start", "elapsed"):
+        columns[name] = np.array([job[name] for job in jobs])
+    columns |= {name: vector([job[name] for job in jobs])["all"] for name in (*TEXTS, "unknown")}
+    columns["cluster"] = columns["partition"].copy()
     columns["end"] = columns["start"] + columns["elapsed"]
-    columns["gpus"] = np.array([job.sizes[0] if job.sizes else 0 for job in jobs], float)
-    columns["unknown"] = np.array([job.unknown for job in jobs], object)
-    keys = {"id": "jobid", "state": "status", "cluster": "vc", "partition": "vc", "user": "user"}
-    for name, key in keys.items():
-        columns[name] = np.array([job.text(key) for job in jobs], object)
-    columns["nodes"] = tuples([tuple(name for name, _ in job.nodes) for job in jobs])
-    columns["amounts"] = tuples([tuple(gpus for _, gpus in job.nodes) for job in jobs])
+    columns["gpus"] = np.array([job["sizes"][0] if job["sizes"] else 0 for job in jobs], float)
+    columns["nodes"] = tuples([tuple(job["nodes"]) for job in jobs])
+    columns["amounts"] = tuples([tuple(job["nodes"].values()) for job in jobs])
     return rows
 
 
-class Job:
-    """One job of the list, with errors that name the job and the key.
+def _job(data: JsonObject) -> dict[str, Any]:
+    """Return what is known of a job; times are seconds, NaN if unknown.
 
-    Times are seconds, NaN if unknown: `submit`, the first `start`, and `elapsed`, for which it held
-    its GPUs, or `unknown` says why not. `sizes` are the GPUs of each attempt that has any, `nodes`
-    what it held at first; `uncounted` is whether some attempts do not count.
+    ``start`` and ``nodes`` are those of its first run, ``elapsed`` is for how long it held its
+    GPUs, or ``unknown`` says why that is not known; ``sizes`` are the GPUs of each attempt that has
+    any, ``uncounted`` is whether some attempts do not count.
     """
-
-    def __init__(self, data: JsonObject, where: str, number: int) -> None:
-        self.data = data
-        self.where = where
-        self.number = number
-        if self.text("jobid") is None:
-            self.fail("jobid", "is missing", "give every job its id")
-        self.submit = self.date(data, "submitted_time")
-        self.start = self.elapsed = np.nan
-        self.sizes: list[int] = []
-        self.nodes: tuple[tuple[str, int], ...] = ()
-        self.unknown: str | None = None
-        spans: list[float] = []
-        ended = True
-        attempts = self.items(data, "attempts")
-        for i, attempt in enumerate(attempts):
-            held = self.held(attempt, f"attempts[{i}]")
-            self.sizes += [held.total()] if held.total() else []
-            start, end = (
-                self.date(attempt, key, f"attempts[{i}]") for key in ("start_time", "end_time")
-            )
-            ended = not np.isnan(end)
-            if not np.isnan(end - start):
-                if not spans:
-                    self.start = start
-                    self.nodes = tuple((name, gpus) for name, gpus in held.items() if name and gpus)
-                spans.append(end - start)
-        if not attempts:
-            self.unknown = "never started"
-        elif not ended:
-            self.unknown = "still running"
-        elif not spans:
-            self.unknown = "without a start"
-        elif not self.sizes:
-            self.unknown = "without recorded GPUs"
-        else:
-            self.elapsed = sum(spans) if min(spans) >= 0 else min(spans)
-        self.uncounted = self.unknown is None and len(spans) < len(attempts)
-
-    def held(self, attempt: JsonObject, path: str) -> Counter[str]:
-        """Return the GPUs that an attempt held, by server."""
+    known = {name: data.get(key) for name, key in TEXTS.items()}
+    job = {n: None if v is None else str(v).strip() or None for n, v in known.items()}
+    if job["id"] is None:
+        raise Flaw("jobid", "is missing", "give every job its id")
+    sizes: list[int] = []
+    spans: list[tuple[float, float, Counter[str]]] = []
+    ended = True
+    attempts = _listed(data, "attempts")
+    for i, attempt in enumerate(attempts):
+        path = f"attempts[{i}]."
         held: Counter[str] = Counter()
-        for k, server in enumerate(self.items(attempt, "detail", path)):
-            listed = self.items(server, "gpus", f"{path}.detail[{k}]", of_objects=False)
-            held[str(server.get("ip") or "")] += len(listed)
-        return held
+        for k, server in enumerate(_listed(attempt, "detail", path)):
+            gpus = _listed(server, "gpus", f"{path}detail[{k}].", object)
+            held[str(server.get("ip") or "")] += len(gpus)
+        sizes += [held.total()] if held.total() else []
+        start, end = (_date(attempt, key, path) for key in ("start_time", "end_time"))
+        ended = not np.isnan(end)
+        if not np.isnan(end - start):
+            spans.append((start, end, held))
+    unknown = None
+    for lacks, reason in (
+        (not sizes, "without recorded GPUs"),
+        (not spans, "without a start"),
+        (not ended, "still running"),
+        (not attempts, "never started"),
+    ):
+        unknown = reason if lacks else unknown
+    lengths = [end - start for start, end, _ in spans]
+    elapsed = np.nan
+    if unknown is None:
+        elapsed = sum(lengths) if min(lengths) >= 0 else min(lengths)
+    first, _, held = spans[0] if spans else (np.nan, np.nan, Counter())
+    return job | {
+        "submit": _date(data, "submitted_time"),
+        "start": first,
+        "elapsed": elapsed,
+        "unknown": unknown,
+        "nodes": {name: gpus for name, gpus in held.items() if name and gpus},
+        "sizes": sizes,
+        "uncounted": unknown is None and len(spans) < len(attempts),
+    }
 
-    def items(
-        self, owner: JsonObject, key: str, path: str = "", of_objects: bool = True
-    ) -> list[Any]:
-        """Return a list; below a job's own keys, a missing one is empty."""
-        entries = owner.get(key)
-        if entries is None and (path or key in owner):
-            return []
-        name = f"{path}.{key}".lstrip(".")
-        if not isinstance(entries, list):
-            self.fail(name, "is missing" if entries is None else "is not a list", REMEDY)
-        if of_objects and not all(isinstance(entry, dict) for entry in entries):
-            self.fail(name, "is not a list of objects", REMEDY)
-        return entries
 
-    def date(self, owner: JsonObject, key: str, path: str = "") -> float:
-        """Return a moment in seconds since 1970; NaN if it was not recorded."""
-        value = owner.get(key)
-        text = str(value).strip()
-        if text.lower() in MISSING:  # null is None, and NaN is nan
-            return np.nan
-        seconds, _ = date_of(text) if isinstance(value, str) else (np.nan, False)
-        if np.isnan(seconds):
-            name = f"{path}.{key}".lstrip(".")
-            self.fail(name, f"{brief(text)} is not a date", "write it as 2017-10-07 01:12:09")
-        return seconds
+def _listed(owner: JsonObject, key: str, path: str = "", kind: type = dict) -> list[Any]:
+    """Return a list; a missing one is empty."""
+    entries = owner.get(key)
+    if entries is not None and not isinstance(entries, list):
+        raise Flaw(path + key, "is not a list", REMEDY)
+    if not all(isinstance(entry, kind) for entry in entries or ()):
+        raise Flaw(path + key, "is not a list of objects", REMEDY)
+    return entries or []
 
-    def text(self, key: str) -> str | None:
-        """Return a text; None if it is missing."""
-        value = self.data.get(key)
-        return str(value).strip() or None if value is not None else None
 
-    def fail(self, path: str, problem: str, remedy: str) -> NoReturn:
-        """Raise the error of this job."""
-        raise InstanceError(self.where, f"job {self.number}, {path}", problem, remedy)
+def _date(owner: JsonObject, key: str, path: str = "") -> float:
+    """Return a moment in seconds since 1970; NaN if it was not recorded."""
+    value = owner.get(key)
+    text = str(value).strip()
+    if text.lower() in MISSING:  # null is None, and NaN is nan
+        return np.nan
+    seconds, _ = date_of(text) if isinstance(value, str) else (np.nan, False)
+    if np.isnan(seconds):
+        problem = f"{brief(text)} is not a date"
+        raise Flaw(path + key, problem, "write it as 2017-10-07 01:12:09")
+    return seconds
 
 
 def _recognises(head: str) -> bool:

@@ -9,29 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from io import StringIO
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.records.readers.amounts import Gpus, gpus_of, parse_amount, parse_gres, parse_tres
-from dlsched.records.readers.columns import parse_names
+from dlsched.records.readers.columns import Column, parse_names
 from dlsched.records.readers.files import lines, open_text
+from dlsched.records.readers.filler import Filler, Known, Vectors, fill_gpus, gpu_vectors
 from dlsched.records.readers.format import Source, TraceFormat, first_line
-from dlsched.records.readers.formats.tables import features_of, fill_gpus, fill_nodes
 from dlsched.records.readers.hosts import NO_NODES, Nodes, expand_hosts
-from dlsched.records.readers.rows import MOMENTS, Rows, empty
-from dlsched.records.readers.table import CHUNK
-from dlsched.records.readers.values import Known, name_of
+from dlsched.records.readers.rows import MOMENTS, Rows, is_known
+from dlsched.records.readers.table import CHUNK, Part
 from dlsched.schema.flaws import brief
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Cells = Mapping[str, "pd.Series[str]"]
 LONGEST: Final = 2**20
 """Characters of a row: lists of nodes and command lines are long."""
 DELIMITERS: Final = ("|", "\t", ";", ",", "^", "~")
@@ -42,33 +37,29 @@ COMMAND: Final = (
 )
 """What to run: times in UTC, one row per run, without truncation, the job's name last."""
 NAMES: Final = ("user", "account", "partition", "cluster", "qos")
-TRES: Final = ("alloctres", "reqtres")
-GRES: Final = ("allocgres", "reqgres")
+TITLES: Final = {
+    **{"alloctres": "AllocTRES", "reqtres": "ReqTRES", "nodelist": "NodeList"},
+    **{"jobid": "JobID", "timelimitraw": "TimelimitRaw", "elapsedraw": "ElapsedRaw"},
+}
+FIELDS: Final = {
+    **{name: (name, None) for name in (*NAMES, "state", "priority", *MOMENTS)},
+    **{"elapsedraw": ("duration", None), "elapsed": ("duration", None)},
+    **{"timelimitraw": ("limit", "min"), "timelimit": ("limit", "min")},
+    **{"suspended": ("suspended", None), "constraints": ("features", None)},
+    "nodelist": ("nodes", None),
+}
+"""The field that a column holds, and the unit of a plain number."""
 COUNTS: Final = {
     "cpu": ("alloccpus", "ncpus", "reqcpus"),
     "node": ("allocnodes", "nnodes", "reqnodes"),
 }
 """Columns with a number of each resource, the first that has one above 0 counts."""
-DURATIONS: Final = (
-    ("elapsedraw", "elapsed", None),
-    ("elapsed", "elapsed", None),
-    ("timelimitraw", "limit", "min"),
-    ("timelimit", "limit", "min"),
-    ("suspended", "suspended", None),
-)
-"""Columns of durations, the field that they hold, and the unit of a plain number."""
-WANTED: Final = (
-    *("jobid", "jobidraw", *NAMES, "state", "priority", "constraints", *MOMENTS),
-    *(name for name, _, _ in DURATIONS),
-    *("nodelist", *TRES, *GRES, *COUNTS["cpu"], *COUNTS["node"]),
-)
+TRES: Final = ("alloctres", "reqtres")
+GRES: Final = ("allocgres", "reqgres")
+WANTED: Final = ("jobid", "jobidraw", *FIELDS, *TRES, *GRES, *COUNTS["cpu"], *COUNTS["node"])
 """The columns that are read, where they are there."""
 JOB_ID: Final = re.compile(r"(\d{1,18})(_(\d{1,9}|\[[\d,:-]+(%\d{1,9})?\]))?(\+\d{1,9})?", re.ASCII)
 """The number, the task of an array or those not started (``_[5-9%2]``), and the component."""
-TITLES: Final = {
-    **{"alloctres": "AllocTRES", "reqtres": "ReqTRES", "nodelist": "NodeList"},
-    **{"jobid": "JobID", "timelimitraw": "TimelimitRaw", "elapsedraw": "ElapsedRaw"},
-}
 _REMEDY: Final = f"export again: {COMMAND}"
 
 
@@ -110,7 +101,6 @@ def _is_json(head: str) -> bool:
 
 def read(source: Source) -> Iterator[Rows]:
     """Yield the rows of a file."""
-    source.local = True
     source.fields |= {name: _title(name) for name in MOMENTS}
     source.fields |= {"id": "JobID", "gpus": source.resource}
     with open_text(source.path, source.where) as text:
@@ -127,7 +117,7 @@ def read(source: Source) -> Iterator[Rows]:
         chunk = [] if layout.has_header else [first]
         size = source.first
         while chunk := chunk + list(islice(rows, size - len(chunk))):
-            yield reader.rows(*_split(layout, chunk, row))
+            yield reader.rows(_split(layout, chunk, row))
             row += len(chunk)
             size, chunk = CHUNK, []
         if row <= 2 and layout.has_header:
@@ -167,10 +157,8 @@ def find_layout(line: str, source: Source) -> Layout:
     return Layout(names, mark, has_header, trailing)
 
 
-def _split(
-    layout: Layout, chunk: Sequence[str], row: int
-) -> tuple[Cells, Sequence[int], dict[int, str]]:
-    """Return the cells by column, the rows' numbers, and what is wrong with some of them."""
+def _split(layout: Layout, chunk: Sequence[str], row: int) -> Part:
+    """Return the rows, with what is wrong with some of them."""
     import pandas as pd
 
     mark = layout.delimiter
@@ -208,18 +196,18 @@ def _split(
         engine="c",
         skip_blank_lines=False,
     )
-    return {layout.names[int(i)]: frame[i] for i in frame.columns}, rows, broken
+    cells = {layout.names[int(i)]: frame[i] for i in frame.columns}
+    return Part(np.array(rows, np.int64), cells, broken)
 
 
 class Reader:
     """Reads one part of a file after another; distinct texts are read once for all of them."""
 
     def __init__(self, names: Collection[str], source: Source) -> None:
-        self.source = source
-        self.names = Known(name_of)
-        self.states = Known(lambda text: text.partition(" ")[0].rstrip("+").upper() or None)
-        self.features = Known(features_of)
-        self.hosts = Known(_hosts)
+        self.columns = {name: _title(name) for name in names if name in FIELDS}
+        columns = [Column(FIELDS[n][0], title, FIELDS[n][1]) for n, title in self.columns.items()]
+        self.filler = Filler(source, columns, parsers={"nodes": _hosts, "state": _state})
+        source.fields.pop("duration", None)  # which is End - Start
         resource = source.resource
         counts = [column for column in COUNTS.get(resource, ()) if column in names]
         # A column of its own comes before those of all resources, which may be cut off.
@@ -229,41 +217,24 @@ class Reader:
         if resource == "gpu":
             self.amounts += [(c, Known(parse_gres)) for c in GRES if c in names]
 
-    def rows(self, cells: Cells, numbers: Sequence[int], broken: Mapping[int, str]) -> Rows:
+    def rows(self, part: Part) -> Rows:
         """Return some rows."""
-        rows = empty(len(numbers))
-        rows.columns["row"] = np.array(numbers, np.int64)
-        for place, problem in broken.items():
-            rows.refuse_row(place, "", problem)
-        self._fill_ids(rows, cells)
-        for name in NAMES:
-            if name in cells:
-                rows.columns[name] = self.names.column(cells[name])
-        if "state" in cells:
-            rows.columns["state"] = self.states.column(cells["state"])
-        if "constraints" in cells:
-            rows.columns["features"] = self.features.column(cells["constraints"])
-        for moment in (m for m in MOMENTS if m in cells):
-            rows.read_moment(moment, cells[moment], _title(moment), self.source.zone)
-        for name, target, unit in DURATIONS:
-            if name in cells:
-                rows.read_duration(target, cells[name], _title(name), unit)
-        if "priority" in cells:
-            rows.read_number("priority", cells["priority"], "Priority")
-        self._fill_amounts(rows, cells)
+        cells = part.cells
+        titled = {title: cells[name] for name, title in self.columns.items()}
+        rows = self.filler.rows(part._replace(cells=titled))
+        self._fill_ids(rows, part)
+        self._fill_amounts(rows, part)
         if "nodelist" in cells:
-            texts = cells["nodelist"].where(rows.usable, "")
-            fill_nodes(rows, texts, self.hosts, "NodeList")
-            none = texts.str.strip().str.lower() == "none assigned"
+            none = cells["nodelist"].str.strip().str.lower() == "none assigned"
             rows.columns["unassigned"] = none.to_numpy(bool)
         return rows
 
-    def _fill_ids(self, rows: Rows, cells: Cells) -> None:
+    def _fill_ids(self, rows: Rows, part: Part) -> None:
         """Read the ids, and leave out the steps."""
-        texts = cells["jobid" if "jobid" in cells else "jobidraw"].str.strip()
+        texts = part.cells["jobid" if "jobid" in part.cells else "jobidraw"].str.strip()
         ids = texts.to_numpy(object, copy=True)
         rows.columns["id"] = ids
-        numbers = cells.get("jobidraw", texts)
+        numbers = part.cells.get("jobidraw", texts)
         plain = numbers.str.isdecimal().to_numpy(bool) & (numbers.str.len() < 16).to_numpy(bool)
         order = np.where(plain, numbers.where(plain, "0").astype(float), np.nan)
         rows.columns["order"] = order
@@ -272,40 +243,48 @@ class Reader:
         for place in np.flatnonzero(~plain & ~steps & rows.usable).tolist():
             match = JOB_ID.fullmatch(ids[place])
             if match is None:
-                problem = (
-                    f"{brief(ids[place])!r} is no job id of Slurm, as 123, 123_4 or 123_[5-9%2]"
-                )
+                shown = brief(ids[place])
+                problem = f"{shown!r} is no job id of Slurm, as 123, 123_4 or 123_[5-9%2]"
                 rows.refuse_row(place, "JobID", problem)
             elif np.isnan(order[place]):
                 order[place] = int(match[1])
 
-    def _fill_amounts(self, rows: Rows, cells: Cells) -> None:
-        """Read the amounts of the resource, the GPUs' types, CPUs and memory."""
-        usable = rows.usable.copy()
-        found: list[Any] = [None] * rows.size
+    def _fill_amounts(self, rows: Rows, part: Part) -> None:
+        """Read the amounts of the resource, the GPUs' types, CPUs and memory.
+
+        The first amount above 0 counts, and the first type that is known.
+        """
+        best = {name: vector.repeat(rows.size) for name, vector in gpu_vectors([None]).items()}
         for column, known in self.amounts:
-            read = known.of(cells[column].where(usable, ""))
-            bad = np.array([entry is None for entry in read], bool)
-            if bad.any():
-                shown = [f"{text!r:.60} cannot be read" for text in cells[column][bad]]
-                rows.refuse(bad, _title(column), shown)
-            found = [_better(one, other) for one, other in zip(found, read, strict=True)]
-        fill_gpus(rows, found)
+            texts = part.cells[column]
+            read = known.vectors(texts, gpu_vectors)
+            bad = np.isnan(read["gpus"])
+            rows.refuse(
+                bad, _title(column), [f"{text!r:.60} cannot be read" for text in texts[bad]]
+            )
+            kind = np.where(is_known(best["gpu_type"]), best["gpu_type"], read["gpu_type"])
+            better = ~(best["gpus"] > 0) & ~bad
+            best = {name: np.where(better, read[name], best[name]) for name in best}
+            best["gpu_type"] = kind
+        fill_gpus(rows, best)
         for column, known in self.tres.items():
-            amounts = known.of(cells[column].where(usable, ""))
-            for name, key, unit in (("cpus", "cpu", 1), ("memory", "mem", 2**30)):
+            amounts = known.vectors(part.cells[column], _others)
+            for name, given in amounts.items():
                 have = rows.get(name)
-                given = np.array([float((a or {}).get(key, 0)) / unit for a in amounts])
                 rows.columns[name] = np.where((given > 0) & np.isnan(have), given, have)
 
 
-def _better(one: Gpus | None, other: Gpus | None) -> Gpus | None:
-    """Return the first amount that is above 0, with the first type that is known."""
-    if other is None or one is other:
-        return one
-    if one is None or not one.number:
-        return other if one is None or one.kind is None else other._replace(kind=one.kind)
-    return one if one.kind is not None or other.kind is None else one._replace(kind=other.kind)
+def _others(made: Sequence[Any]) -> Vectors:
+    """Return CPUs, and memory in GB."""
+    units = {"cpus": ("cpu", 1), "memory": ("mem", 2**30)}
+    return {
+        name: np.array([float((amounts or {}).get(key, 0)) / unit for amounts in made])
+        for name, (key, unit) in units.items()
+    }
+
+
+def _state(text: str) -> str | None:
+    return text.partition(" ")[0].rstrip("+").upper() or None
 
 
 def _of_tres(resource: str) -> Callable[[str], Gpus]:
@@ -339,8 +318,9 @@ def _from_json(content: str, source: Source) -> Rows:
     if not table:
         raise InstanceError(source.where, "jobs", "no job is left: there is none", _REMEDY)
     cells = {name: pd.Series([row[name] for row in table], dtype=object) for name in table[0]}
+    rows = Reader([*cells], source).rows(Part(np.arange(1, len(table) + 1), cells, {}))
     source.local = False
-    return Reader([*cells], source).rows(cells, range(1, len(table) + 1), {})
+    return rows
 
 
 def _json_row(job: dict[str, Any]) -> dict[str, str]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.records.readers.files import lines, open_text
-from dlsched.records.readers.format import Source, TraceFormat, first_line
+from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.rows import Rows, empty, join
 from dlsched.records.readers.table import CHUNK
 from dlsched.records.readers.values import Floats, Texts, counted, find_zone, to_micro
@@ -58,9 +58,11 @@ def _name(place: int) -> str:
 
 def recognises(head: str) -> bool:
     """Return whether the beginning of a file is of this format."""
-    line = first_line(head)
-    cells = _cells(line)
-    return bool(_HEADER.match(line)) or (
+    first, second, *_ = [*head.removeprefix("\ufeff").splitlines(), "", ""]
+    cells = _cells(first)
+    if not any(_NUMBER.fullmatch(cell) for cell in cells):  # it may name the fields
+        cells = _cells(second) if len(cells) >= FIELDS else []
+    return bool(_HEADER.match(first)) or (
         len(cells) >= FIELDS and all(_NUMBER.fullmatch(cell) for cell in cells[:5])
     )
 
@@ -96,7 +98,9 @@ def _rows_of(text: TextIO, where: str, header: dict[str, str]) -> Iterator[tuple
             header.setdefault(match[1].lower(), match[2])
             continue
         cells = _cells(line)
-        if cells and not (comment and not all(_NUMBER.fullmatch(cell) for cell in cells)):
+        numbers = [bool(_NUMBER.fullmatch(cell)) for cell in cells]
+        # A comment is no row, nor is a first line that names the fields.
+        if cells and not (comment and not all(numbers)) and (row > 1 or any(numbers)):
             yield row, cells
 
 

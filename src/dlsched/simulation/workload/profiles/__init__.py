@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError, UnknownName, nearest
-from dlsched.records.traces.trace import Trace
+from dlsched.records.trace import Trace
 from dlsched.simulation.workload.profiles.muri import muri
 from dlsched.simulation.workload.profiles.synergy import read_synergy_trace, synergy
 

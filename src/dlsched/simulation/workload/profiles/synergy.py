@@ -16,8 +16,8 @@ from dlsched.problems.sensitivity.instances.job_models import (
     measured_models,
     synthetic_models,
 )
-from dlsched.records.traces.job import TraceJob
-from dlsched.records.traces.trace import Trace
+from dlsched.records.job import TraceJob
+from dlsched.records.trace import Trace
 
 COLUMNS = ("id", "model", "arrival", "iterations", "gpus")
 """Columns of a trace of the authors; their own files have no header."""

@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.records.traces.job import TraceJob
-from dlsched.records.traces.trace import Trace
+from dlsched.records.job import TraceJob
+from dlsched.records.trace import Trace
 
 SIZES = {1: 0.34, 2: 0.12, 4: 0.17, 6: 0.03, 8: 0.18, 12: 0.04, 16: 0.07, 32: 0.05}
 """GPUs per job and their shares: a mean of 6.1."""

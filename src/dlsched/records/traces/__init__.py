@@ -1,1 +1,0 @@
-"""Job traces: reading, writing, generating and replaying them; the cluster at a moment of one."""
