@@ -86,14 +86,13 @@ class Decision:
     def __post_init__(self) -> None:
         """Refuse parts of other types."""
         # The first tests are those of nearly all decisions.
-        if not type(self.start) is type(self.overhead) is type(self.solved) is dict:
-            for what, value, remedy in (
-                ("start", self.start, "ids and allocations"),
-                ("overhead", self.overhead, "ids, seconds"),
-                ("solved", self.solved, "names and values"),
-            ):
-                if not isinstance(value, Mapping):
-                    raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
+        for what, value, remedy in (
+            ("start", self.start, "ids and allocations"),
+            ("overhead", self.overhead, "ids, seconds"),
+            ("solved", self.solved, "names and values"),
+        ):
+            if type(value) is not dict and not isinstance(value, Mapping):
+                raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
         for name, allocation in self.start.items():
             _check_allocation(name, allocation)
         for what, names in (("preempt", self.preempt), ("returned", self.returned)):
