@@ -80,11 +80,11 @@ class QueuePolicy(BasePolicy):
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes, where these GPUs are vacant on the servers that may be used."""
-        waiting = state.queue
-        if not waiting:
+        if not state.queued_gpus:
             return Decision()
         if state.where.everywhere and state.queued_gpus <= int(vacant.sum()):
             # All fit, and nobody has to stop.
+            waiting = state.queue
             return changes(state, self.sort(state) if len(waiting) > 1 else waiting, (), vacant)
         return self._choose(state, vacant)
 
