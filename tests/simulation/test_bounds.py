@@ -88,6 +88,53 @@ def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
     require_no_more_than_least(jobs, cluster, fits, 0.6)
 
 
+def outcomes(jobs: Workload, gpus: int) -> set[tuple[int, int, int]]:
+    """Return jobs complete, sum of their completion times, and the last end, of all schedules.
+
+    Jobs may change every second, and one that waits when it is withdrawn leaves.
+    """
+    known = [(int(j.submit), j.gpus, j.cancelled) for j in jobs.jobs]
+
+    @cache
+    def rest(now: int, left: tuple[int, ...], held: frozenset[int]) -> set[tuple[int, int, int]]:
+        left = tuple(0 if known[j][2] == now and j not in held else n for j, n in enumerate(left))
+        if not any(left):
+            return {(0, 0, 0)}
+        present = [j for j, n in enumerate(left) if n and known[j][0] <= now]
+        found = set()
+        for k in range(len(present) + 1):
+            for chosen in combinations(present, k):
+                if sum(known[j][1] for j in chosen) > gpus or (not chosen and now > 20):
+                    continue
+                after = tuple(n - (j in chosen) for j, n in enumerate(left))
+                ended = [now + 1 - known[j][0] for j in chosen if not after[j]]
+                for count, total, last in rest(now + 1, after, frozenset(chosen)):
+                    end = max(last, now + 1 if ended else 0)
+                    found.add((count + len(ended), total + sum(ended), end))
+        return found
+
+    return {outcome for outcome in rest(0, tuple(int(j.work) for j in jobs.jobs), frozenset())}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_schedule_is_better_where_jobs_may_be_withdrawn(seed: int) -> None:
+    """A policy may keep jobs waiting so that they leave: the mean is of those that are complete."""
+    rng = random.Random(seed)
+    rows = [
+        {"submit": (submit := rng.choice([0, 0, 1])), "gpus": rng.choice([1, 1, 2]),
+         "work": rng.randint(1, 3)}
+        | ({"cancelled": submit + rng.randint(0, 3)} if rng.random() < 0.5 else {})
+        for _ in range(rng.randint(2, 3))
+    ]  # fmt: skip
+    jobs = by_hand(*rows)
+    ends = [outcome for outcome in outcomes(jobs, 2) if outcome[0]]
+    cluster = Cluster.uniform(1, 2)
+    for metric, values in (("mean_jct", [Fraction(total, n) for n, total, _ in ends]),
+                           ("makespan", [Fraction(last) for *_, last in ends])):  # fmt: skip
+        assert 0.4 * min(values, default=0) <= bound_of(jobs, cluster, metric).value, metric
+        assert bound_of(jobs, cluster, metric).value <= min(values, default=10**9), metric
+
+
 def room(jobs: Iterable[Job], cluster: Cluster, now: int = -1) -> int:
     """Return the GPUs of all servers on which some of these jobs may run, but for those away."""
     away = {a.server for a in cluster.away if a.start <= now < a.end}

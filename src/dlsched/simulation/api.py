@@ -99,9 +99,10 @@ def header(
     seed: int,
     workload: Workload,
     cluster: Cluster,
-) -> dict[str, Any]:
-    """Return the header of a log."""
-    return {
+) -> dict[str, str]:
+    """Return the header of a log, as JSON."""
+    stated = {
+        "version": VERSION,
         "clock": "microseconds",
         "policy": policy,
         "method": _plain(method),
@@ -109,8 +110,11 @@ def header(
         "variant": "paper",
         "preemptive": bool(getattr(decides, "preemptive", True)),
         "seed": seed,
-        "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
-        "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
+    }
+    documents = {"workload": workload, "cluster": cluster}
+    return {
+        **{key: json.dumps(value) for key, value in stated.items()},
+        **{key: part.model_dump_json(exclude_defaults=True) for key, part in documents.items()},
     }
 
 
@@ -129,7 +133,7 @@ def _run(engine: Engine, on_progress: Listener | None) -> None:
 
 
 @contextmanager
-def _open(path: str | Path | None, resume: bool, meta: Mapping[str, Any]) -> Iterator[Log]:
+def _open(path: str | Path | None, resume: bool, meta: Mapping[str, str]) -> Iterator[Log]:
     """Yield the log, which no other process can write or read until this one is done with it.
 
     One that is complete is not locked, as nothing is written to it.
@@ -160,11 +164,10 @@ def _open(path: str | Path | None, resume: bool, meta: Mapping[str, Any]) -> Ite
         record.unlock()
 
 
-def _require_same(path: object, found: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+def _require_same(path: object, found: Mapping[str, Any], meta: Mapping[str, str]) -> None:
     """Refuse a log of another simulation."""
-    expected = json.loads(json.dumps({"version": VERSION} | dict(meta)))
-    for key in expected:
-        if found.get(key) != expected[key]:
+    for key, text in meta.items():
+        if found.get(key) != json.loads(text):
             raise LogError(f"{path} is of another simulation: {key} differs; name another file")
 
 

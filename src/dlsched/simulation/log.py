@@ -170,7 +170,7 @@ class Log:
         self.path = None if path is None else Path(path)
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.pending = 0
-        self._header: dict[str, Any] = {}
+        self._header: dict[str, str] = {}
         self._turn = threading.RLock()
         with self._usable("cannot be used as a log", "name another file"):
             # Threads may share it, as they take turns.
@@ -297,9 +297,9 @@ class Log:
             for name in TABLES:
                 database.execute(f"DELETE FROM {name}")
 
-    def begin(self, meta: Mapping[str, Any]) -> None:
-        """State the header of a new simulation; it is written with the first rows."""
-        self._header = {"version": VERSION} | dict(meta)
+    def begin(self, header: Mapping[str, str]) -> None:
+        """State the header of a new simulation, as JSON; it is written with the first rows."""
+        self._header = dict(header)
 
     def meta(self, *keys: str) -> dict[str, Any]:
         """Return the header, or of it the entries that are named, as far as it has them.
@@ -311,22 +311,19 @@ class Log:
         LogError
             If it cannot be read.
         """
-        chosen = {key: self._header[key] for key in keys or self._header if key in self._header}
-        header: dict[str, Any] = json.loads(json.dumps(chosen))
-        if self.empty:
-            return header
+        texts = {key: self._header[key] for key in keys or self._header if key in self._header}
         query = "SELECT key, value FROM meta"
         if keys:
             query += f" WHERE key IN ({', '.join('?' * len(keys))})"
-        with self._usable("cannot be read", "name another file"):
-            rows = self.database.execute(query, keys).fetchall()
+        if not self.empty:
+            with self._usable("cannot be read", "name another file"):
+                texts = dict(self.database.execute(query, keys).fetchall()) | texts
         try:
-            written: dict[str, Any] = {key: json.loads(value) for key, value in rows}
+            return {key: json.loads(value) for key, value in texts.items()}
         except (TypeError, ValueError, RecursionError) as error:
             raise LogError(
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
-        return written | header
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""
@@ -350,7 +347,7 @@ class Log:
                 database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
             database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [(key, json.dumps(value)) for key, value in (self._header | meta).items()],
+                [*self._header.items(), *((key, json.dumps(value)) for key, value in meta.items())],
             )
         self._header, self.empty = {}, False
         for rows in self._rows.values():

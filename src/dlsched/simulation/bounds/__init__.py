@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.simulation.bounds import makespan, mean
 from dlsched.simulation.bounds.demands import demands
 from dlsched.simulation.bounds.sharing import stage_sharing
-from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.clock import TICKS, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.simulation.workload.workload import Workload
@@ -44,7 +45,8 @@ def bound(
     """Return the greatest lower bound on a metric that holds for every policy.
 
     Every policy whose jobs are as fast as the jobs and the cluster say; not one that states other
-    speeds.
+    speeds. A job that may be withdrawn takes no GPUs for certain. The mean is of the jobs that are
+    complete: of those it has the ones that lower it, each as if it were alone.
 
     Parameters
     ----------
@@ -62,13 +64,33 @@ def bound(
         raise OptionError(f"there is no bound on {metric!r}, only on: {', '.join(METRICS)}")
     if sharing and not any(job.stages for job in workload.jobs):
         raise OptionError("the jobs have no stages; sharing is undefined")
-    if any(job.cancelled is not None for job in workload.jobs):
-        raise OptionError("a job may be withdrawn before it ends; leave out those with `cancelled`")
-    found = [_of_part(*part, metric, sharing) for part in parts(workload, cluster)]
+    certain = tuple(job for job in workload.jobs if job.cancelled is None)
+    others = tuple(
+        j for j in workload.jobs if j.cancelled is not None and ticks(j.cancelled) > j.submit_ticks
+    )
+    alone: list[int] = []
+    if others:
+        d = demands(workload.model_copy(update={"jobs": others}), cluster)
+        alone = sorted(d.lengths)
+        if not certain:
+            soonest = alone[0] if metric == "mean_jct" else min(map(add, d.release, d.lengths))
+            return MetricBound(Fraction(soonest) / TICKS, "each job alone")
+    if not certain:
+        raise OptionError("every job is withdrawn when it is submitted: none is ever complete")
+    some = workload
+    if len(certain) < len(workload.jobs):
+        some = workload.model_copy(update={"jobs": certain})
+    found = [_of_part(*part, metric, sharing) for part in parts(some, cluster)]
     value, source = max(found)
     if metric == "mean_jct":
         value = sum((total for total, _ in found), Fraction(0))
-        value = (value - sum(job.submit_ticks for job in workload.jobs)) / len(workload.jobs)
+        value -= sum(job.submit_ticks for job in certain)
+        count = len(certain)
+        for length in alone:
+            if length * count < value:
+                value += length
+                count += 1
+        value /= count
     return MetricBound(value / TICKS, source)
 
 

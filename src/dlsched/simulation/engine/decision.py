@@ -85,21 +85,20 @@ class Decision:
 
     def __post_init__(self) -> None:
         """Refuse parts of other types."""
+        # The first tests are those of nearly all decisions.
         for what, value, remedy in (
             ("start", self.start, "ids and allocations"),
             ("overhead", self.overhead, "ids, seconds"),
             ("solved", self.solved, "names and values"),
         ):
-            # The first test is that of nearly all decisions.
             if type(value) is not dict and not isinstance(value, Mapping):
                 raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
         for name, allocation in self.start.items():
             _check_allocation(name, allocation)
         for what, names in (("preempt", self.preempt), ("returned", self.returned)):
-            if names != () and not _are_names(names):
+            if names not in ((), []) and not _are_names(names):
                 raise PolicyError(f"{what} is {spelled(names)}; write a list of ids")
-        unknown = [name for name in self.overhead if name not in self.start]
-        if unknown:
+        if self.overhead and (unknown := [n for n in self.overhead if n not in self.start]):
             job = spelled(unknown[0])
             raise PolicyError(f"overhead is stated for job {job}, which is not in start")
 
@@ -121,9 +120,6 @@ def _check_allocation(name: object, allocation: object) -> None:
     shares: Any = allocation.shares
     if not isinstance(shares, SEQUENCE) or not all(isinstance(share, Share) for share in shares):
         raise PolicyError(f"job {name}: shares are {spelled(shares)}; write a tuple of Share")
-    for share in shares:
-        gpus: Any = share.gpus
+    for server, gpus, *_ in shares:
         if type(gpus) is not int and (not isinstance(gpus, Integral) or isinstance(gpus, bool)):
-            raise PolicyError(
-                f"job {name}: {spelled(gpus)} GPUs on {share.server}; write a whole number"
-            )
+            raise PolicyError(f"job {name}: {spelled(gpus)} GPUs on {server}; write a whole number")

@@ -108,7 +108,11 @@ class Engine:
 
     def _step(self) -> None:
         """Go to the next moment, do what happens then, and let the policy decide."""
-        arrival, end, plan = self.arrivals[self.arrived], self.holdings.next_end(), self._plan()
+        arrival, end, plan = (
+            self.arrivals[self.arrived],
+            self.holdings.next_end(),
+            self.planned[self.passed][0],
+        )
         turn = NEVER if self.interval is None else self._round(arrival)
         now = min(arrival, end, turn, self.wake, plan)
         if now >= self.latest:
@@ -129,14 +133,13 @@ class Engine:
         if self.wake == now:
             causes.append("wake")
             self.wake = NEVER
-        happened = {}
-        while self._plan() == now:
+        while self.planned[self.passed][0] == now:
             _, _, kind, what = self.planned[self.passed]
-            happened[kind] = None
+            if kind not in causes:
+                causes.append(kind)
             self._happen(kind, what)
             self.passed += 1
-        causes += happened
-        if now in (arrival, end) or happened:
+        if now in (arrival, end, plan):
             self.watch.begin()
         asked = self.on_events or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
@@ -175,10 +178,6 @@ class Engine:
                 return NEVER
             start = max(start, int(arrival))
         return -(-start // self.interval) * self.interval
-
-    def _plan(self) -> float:
-        """Return when the next of what is planned happens."""
-        return self.planned[self.passed][0] if self.passed < len(self.planned) else NEVER
 
     def _happen(self, kind: str, what: Any) -> None:
         """Change the loan, take a server away or put it back, or withdraw a job that waits."""
@@ -309,7 +308,7 @@ class Engine:
         self.holdings.restore(data["holdings"])
 
 
-def _planned(workload: Workload, cluster: Cluster) -> list[tuple[int, int, str, Any]]:
+def _planned(workload: Workload, cluster: Cluster) -> list[tuple[float, int, str, Any]]:
     """Return what is known beforehand: times, their order at a moment, kinds, and what changes."""
     loans = [(ticks(loan.time), 0, "loan", loan.servers) for loan in cluster.loans]
     changes = [(time, 1 + goes, "away", (goes, name)) for time, goes, name in cluster.changes]
@@ -318,7 +317,8 @@ def _planned(workload: Workload, cluster: Cluster) -> list[tuple[int, int, str, 
         for j, job in enumerate(workload.jobs)
         if job.cancelled is not None
     ]
-    return sorted([*loans, *changes, *leave], key=lambda entry: entry[:2])
+    planned: list[Any] = sorted([*loans, *changes, *leave], key=lambda entry: entry[:2])
+    return [*planned, (NEVER, 0, "", None)]
 
 
 def _rough(time: float) -> str:

@@ -6,7 +6,7 @@ vectors (`Arrays`), and those that wait in an order that is kept (`Lines`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from types import MappingProxyType
@@ -257,6 +257,8 @@ class Jobs:
     ----------
     active
         The progress of each job present, in the order of submission.
+    waits, asked
+        The jobs that wait, and the GPUs that they ask for together.
     scaled
         Running jobs at a speed other than 1, whose work the vectors do not follow.
     excess
@@ -266,6 +268,8 @@ class Jobs:
     def __init__(self, workload: Workload, estimated: bool = True) -> None:
         self.all = jobs = workload.jobs
         self.active: dict[int, Progress] = {}
+        self.waits: dict[int, None] = {}
+        self.asked = 0
         self.submit: Vector = np.array([job.submit_ticks for job in jobs], np.int64)
         # A job's numbers fill one line of the processor's cache: submission, GPUs asked for, then
         # what `update` states.
@@ -302,6 +306,8 @@ class Jobs:
         """Take note that a job that waits holds GPUs from now on."""
         self._runs[j] = True
         self._holding = None
+        del self.waits[j]
+        self.asked -= self.all[j].gpus
         self._views.pop(j, None)
         for lines in self._lines.values():
             lines.remove(j, self.all[j].gpus)
@@ -318,6 +324,8 @@ class Jobs:
         self.scaled.discard(j)
 
     def _wait(self, j: int) -> None:
+        self.waits[j] = None
+        self.asked += self.all[j].gpus
         for lines in self._lines.values():
             lines.new.add(j)
 
@@ -339,10 +347,6 @@ class Jobs:
                 self.scaled.discard(j)
 
     # What there is.
-
-    def waiting(self) -> Iterator[int]:
-        """Go through the jobs that wait, in the order of submission."""
-        return (j for j, progress in self.active.items() if progress.allocation is None)
 
     def view(self, j: int, now: int) -> JobView:
         """Return a job as it is at a time; a view of one that waits stays the same."""
@@ -409,7 +413,7 @@ class Jobs:
 
         They go on being kept, unless `MOST_KEYS` others were asked for since.
         """
-        lines = self._lines.pop(key, None) or Lines(tuple(self.waiting()))
+        lines = self._lines.pop(key, None) or Lines(self.waits)
         self._lines[key] = lines  # the last one
         if len(self._lines) > MOST_KEYS:
             del self._lines[next(iter(self._lines))]

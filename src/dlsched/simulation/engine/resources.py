@@ -143,8 +143,7 @@ def checked(
     if len(set(names)) != len(names) or any(share.gpus < 1 for share in allocation.shares):
         raise PolicyError(f"job {job.id}: each of its servers is named once, with a GPU or more")
     worker = job.gpus_per_worker
-    split = [] if worker == 1 else [share for share in allocation.shares if share.gpus % worker]
-    if split:
+    if worker > 1 and (split := [share for share in allocation.shares if share.gpus % worker]):
         raise PolicyError(
             f"job {job.id}: {split[0].gpus} GPUs on {split[0].server}; "
             f"each of its workers has {worker} on one server"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -74,7 +74,17 @@ class State:
     @cached_property
     def waiting(self) -> tuple[JobView, ...]:
         """The jobs that wait, in the order of submission."""
-        return tuple([self._jobs.view(j, self._now) for j in self._jobs.waiting()])
+        return tuple([self._jobs.view(j, self._now) for j in self.queue])
+
+    @cached_property
+    def queue(self) -> Sequence[int]:
+        """The positions in the workload of the jobs that wait, in the order of submission."""
+        return sorted(self._jobs.waits)
+
+    @property
+    def queued_gpus(self) -> int:
+        """The GPUs that the jobs that wait ask for, together."""
+        return self._jobs.asked
 
     @cached_property
     def running(self) -> tuple[JobView, ...]:

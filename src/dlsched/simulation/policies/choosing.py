@@ -1,8 +1,7 @@
 """Which jobs run in the order of a key, found without going through that order job by job.
 
 The running jobs are sorted, the waiting ones are in lines by their number of GPUs, and only those
-whose turn changes something are looked at. The result is that of `ordering.select` for the whole
-order: each job in turn runs if it fits what is left.
+whose turn changes something are looked at: each job in turn runs if it fits what is left.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ share no servers, as partitions do not, this is one problem for each.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -159,6 +159,17 @@ class _PartOfState(State):
     def waiting(self) -> tuple[JobView, ...]:
         """The jobs of the class that wait."""
         return tuple(view for view in self._whole.waiting if view.id in self.workload.by_id)
+
+    @cached_property
+    def queue(self) -> Sequence[int]:
+        """Their positions in the workload of the class."""
+        waiting: list[int] = self.arrays.job[self.arrays.running == 0].tolist()
+        return waiting
+
+    @property
+    def queued_gpus(self) -> int:
+        """The GPUs that they ask for, together."""
+        return int(self.arrays.gpus[self.arrays.running == 0].sum())
 
     @cached_property
     def running(self) -> tuple[JobView, ...]:

@@ -80,21 +80,22 @@ class QueuePolicy(BasePolicy):
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes, where these GPUs are vacant on the servers that may be used."""
-        jobs = state.arrays
-        if not state.where.everywhere:
-            return self._fill_by_class(state, vacant)
-        free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
-        if int(jobs.gpus.sum()) <= free:
-            return self._run_all(state, vacant)
-        order = self.order(state)
-        if not self.preemptive:
-            held = jobs.running[order] == 1
-            order = np.concatenate((order[held], order[~held]))
-        chosen = order[select(jobs.gpus[order], free, self.strict)]
-        return change(state, jobs, chosen, vacant)
+        if not state.queued_gpus:
+            return Decision()
+        if state.where.everywhere and state.queued_gpus <= int(vacant.sum()):
+            # All fit, and nobody has to stop.
+            waiting = state.queue
+            return changes(state, self.sort(state) if len(waiting) > 1 else waiting, (), vacant)
+        return self._choose(state, vacant)
 
-    def _fill_by_class(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes where not every job may run on every server."""
+    def sort(self, state: State) -> Sequence[int]:
+        """Return the jobs that wait, by their positions in the workload, in the order."""
+        jobs, order = state.arrays, self.order(state)
+        in_order: list[int] = jobs.job[order[jobs.running[order] == 0]].tolist()
+        return in_order
+
+    def _choose(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes where not all jobs can run."""
         jobs, where, index = state.arrays, state.where, state.cluster.order[1]
         order = self.order(state)
         held: dict[int, dict[int, int]] = {}
@@ -111,17 +112,7 @@ class QueuePolicy(BasePolicy):
             order = order[jobs.running[order] == 0]
         room = Room(where, where.by_class(gpus))
         start, stop = walk(jobs, order, where, room, held, self.strict)
-        return place_by_class(state, start, stop, vacant, room)
-
-    def _run_all(self, state: State, vacant: Vector) -> Decision:
-        """Return the decision that starts all waiting jobs: none has to be left out."""
-        jobs, every = state.arrays, state.workload.jobs
-        waiting = np.flatnonzero(jobs.running == 0)
-        if len(waiting) > 1:
-            order = self.order(state)
-            waiting = order[jobs.running[order] == 0]
-        new = [every[j] for j in jobs.job[waiting]]
-        return Decision(Placement(state.cluster, vacant).place_all(new))
+        return place_by_class(state, start, sorted(stop), vacant, room)
 
 
 def require_room(policy: str, jobs: Iterable[Job], room: int, where: str) -> None:
@@ -138,25 +129,6 @@ def require_room(policy: str, jobs: Iterable[Job], room: int, where: str) -> Non
                 f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave "
                 "it out, or take a larger cluster"
             )
-
-
-def change(state: State, jobs: Arrays, chosen: Vector, vacant: Vector) -> Decision:
-    """Return the changes that make some jobs run, those at positions in `jobs`, and no others.
-
-    Parameters
-    ----------
-    jobs
-        All jobs that run, and others.
-    chosen
-        The first to be placed first.
-    vacant
-        Free GPUs, as `Placement` takes them.
-    """
-    held = jobs.running == 1
-    stopped = held.copy()
-    stopped[chosen] = False
-    start = jobs.job[chosen[~held[chosen]]].tolist()
-    return changes(state, start, jobs.job[stopped].tolist(), vacant)
 
 
 def changes(state: State, start: Sequence[int], stop: Sequence[int], vacant: Vector) -> Decision:
@@ -195,29 +167,27 @@ class OrderingPolicy(QueuePolicy):
     def key(self, jobs: Arrays) -> Vector:
         """Return the key of each job."""
 
-    def _fill(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes; if `key` is marked so, without a look at the whole queue."""
+    def _kept(self, state: State) -> bool:
+        """Whether the simulator keeps the jobs that wait in order."""
         by_key = type(self).order is OrderingPolicy.order
-        if by_key and getattr(self.key, "of_job_alone", False) and state.where.everywhere:
-            return self._fill_from_lines(state, vacant)
-        return super()._fill(state, vacant)
+        return by_key and getattr(self.key, "of_job_alone", False) and state.where.everywhere
 
-    def _fill_from_lines(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes from the running jobs, if they can stop, and the waiting ones' lines.
+    def sort(self, state: State) -> Sequence[int]:
+        """Return the jobs that wait, by their positions in the workload, in the order."""
+        if not self._kept(state):
+            return super().sort(state)
+        return [j for _, j in sorted(chain.from_iterable(state.lines(self.key).values()))]
 
-        Running jobs that cannot stop take no part in the choice.
-        """
+    def _choose(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes; if `key` is marked so, without a look at the whole queue."""
+        if not self._kept(state):
+            return super()._choose(state, vacant)
         room = int(vacant.sum())
         if not self.preemptive and not room:
             return Decision()
-        lines = state.lines(self.key)
-        if not lines:
-            return Decision()
-        if sum(gpus * len(line) for gpus, line in lines.items()) <= room:
-            # All fit, and nobody has to stop.
-            entries = sorted(chain.from_iterable(lines.values()))
-            return changes(state, [job for _, job in entries], (), vacant)
+        # Running jobs that cannot stop take no part in the choice.
         running = state.holding if self.preemptive else NONE
+        lines = state.lines(self.key)
         start, stop = choose(running, self.key(running), lines, room, self.strict)
         return changes(state, start, stop, vacant)
 
@@ -225,26 +195,6 @@ class OrderingPolicy(QueuePolicy):
         """Return the positions of the jobs by key, then by submission."""
         order: Vector = np.argsort(self.key(state.arrays), kind="stable")
         return order
-
-
-def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
-    """Return the positions of the jobs that run, of jobs in order, each if it fits what is left."""
-    total = np.cumsum(gpus)
-    if strict or len(gpus) == 0 or total[-1] <= free:
-        return np.flatnonzero(total <= free)
-    chosen: list[int] = []
-    least = np.minimum.accumulate(gpus[::-1])[::-1]
-    start = 0
-    while start < len(gpus) and least[start] <= free:
-        total = np.cumsum(gpus[start:])
-        fit = int(np.searchsorted(total, free, side="right"))
-        chosen.extend(range(start, start + fit))
-        free -= int(total[fit - 1]) if fit else 0
-        start += fit
-        if start < len(gpus):
-            fitting = np.flatnonzero(gpus[start:] <= free)
-            start = start + int(fitting[0]) if len(fitting) else len(gpus)
-    return np.array(chosen, np.int64)
 
 
 class Fifo(OrderingPolicy):

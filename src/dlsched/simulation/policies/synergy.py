@@ -14,7 +14,6 @@ from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
 from dlsched.simulation.policies.synergy_rounds import (
     INDIFFERENT,
@@ -122,6 +121,26 @@ class Synergy(BasePolicy):
         quick = self.method != "proportional"
         key = ORDERS[self.order](state, jobs, best, quick)
         return np.lexsort((jobs.job, key))
+
+
+def select(gpus: Vector, free: int) -> Vector:
+    """Return the positions of the jobs that run, of jobs in order, each if it fits what is left."""
+    total = np.cumsum(gpus)
+    if len(gpus) == 0 or total[-1] <= free:
+        return np.flatnonzero(total <= free)
+    chosen: list[int] = []
+    least = np.minimum.accumulate(gpus[::-1])[::-1]
+    start = 0
+    while start < len(gpus) and least[start] <= free:
+        total = np.cumsum(gpus[start:])
+        fit = int(np.searchsorted(total, free, side="right"))
+        chosen.extend(range(start, start + fit))
+        free -= int(total[fit - 1]) if fit else 0
+        start += fit
+        if start < len(gpus):
+            fitting = np.flatnonzero(gpus[start:] <= free)
+            start = start + int(fitting[0]) if len(fitting) else len(gpus)
+    return np.array(chosen, np.int64)
 
 
 def _candidates(jobs: Arrays, order: Vector, kind: Vector, gpus: int) -> Vector:

@@ -16,7 +16,6 @@ from dlsched.schema import (
     Number,
     PositiveAmount,
     PositiveCount,
-    derived,
 )
 from dlsched.simulation.workload.clock import ticks
 
@@ -196,27 +195,27 @@ class Job(Document):
         more = max(0, gpus - self.min_gpus)
         return gpus - more * self.scaling_loss
 
-    @derived
+    @property
     def submit_ticks(self) -> int:
         """Submission in ticks."""
         return ticks(self.submit)
 
-    @derived
+    @property
     def work_ticks(self) -> int:
         """Work in ticks at speed 1."""
         return ticks(self.work)
 
-    @derived
+    @property
     def known_ticks(self) -> int:
         """What a scheduler takes for `work`, in ticks: `estimate`, or `work` if there is none."""
         return ticks(self.work if self.estimate is None else self.estimate)
 
-    @derived
+    @property
     def start_ticks(self) -> int | None:
         """Recorded start in ticks; None if it is not recorded."""
         return None if self.start is None else ticks(self.start)
 
-    @derived
+    @property
     def restart_ticks(self) -> int:
         """Restart overhead in ticks."""
         return ticks(self.restart)
