@@ -259,13 +259,12 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
     for verdict, colour in looks:
         for y, (paper, rows) in enumerate(found.items()):
             count = sum(row.get("verdict", "").startswith(f"**{verdict}**") for row in rows)
-            ax.barh(
-                y, count, left=left[paper], height=0.66, color=colour, label=None if y else verdict
-            )
+            look: dict[str, Any] = {"color": colour, "label": None if y else verdict}
+            ax.barh(y, count, left=left[paper], height=0.66, **look)
             if count:
                 middle = left[paper] + count / 2
-                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
-                ax.annotate(str(count), (middle, y), color=text_on(colour), **look)
+                look = {"ha": "center", "va": "center", "fontsize": 9, "color": text_on(colour)}
+                ax.annotate(str(count), (middle, y), **look)
             left[paper] += count
     ax.set_yticks(range(len(found)), [paper.partition(" (")[0] for paper in found])
     ax.set_ylim(len(found) - 0.5, -0.5)
