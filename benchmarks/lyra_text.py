@@ -13,7 +13,7 @@ certified and holds for every policy on these jobs and servers.
 
 In use, in the days of arrivals: of training, of both clusters together (inference requests use
 what the load says), of what is lent, and of servers on loan while they hold a job ("borrowed").
-Of the longest 1 %: their share of all queueing. Scaled: running jobs whose workers a decision
+Scaled: running jobs whose workers a decision
 changes. Opportunistic: strict first in, first out, and in Lyra's order, the shortest first with
 skipping. `afs` adds workers by work per second (Lyra, section 7.1)."""
 TABLE_7 = f"""{SMALL}
