@@ -85,8 +85,8 @@ def large() -> Iterator[str]:
 def launched() -> Iterator[str]:
     """Yield how many jobs phase one launches, by the GPUs that a waiting job asks for."""
     yield "## Jobs that phase one launches, by GPUs of a waiting job: 245 GPUs, ten seeds\n"
-    yield "354 items, half of the jobs running; least and most of a seed. Small jobs have workers of"
-    yield "so many GPUs, at most so many at their base.\n"
+    yield "354 items, half of them running; least and most of a seed. Workers of small jobs have"
+    yield "so many GPUs, and a small job so many of them at most.\n"
     yield "| GPUs, workers | GPUs a waiting job | launched, % of the optimum | least | most |"
     yield "|" + "---|" * 5
     for gpus, most in ((1, 1), (None, 3), (4, 3), (8, 3)):

@@ -175,11 +175,10 @@ def over_hadar() -> Iterator[str]:
     yield "over 1.20 and 1.62 over 1.21 in VI-C), 1.45 times (abstract); mean time 90 and 124 %.\n"
     yield table(["cluster", "policy", "CRU over Hadar's", "Hadar's mean over it",
                  "Gavel's duration over it, without M-1", "shorter than Gavel's"])  # fmt: skip
-    mixes = list(MIXES)
     for cluster in CLUSTERS:
         found = {
             label: np.array(
-                [[measures(run(*batch(cluster, mix, seed), policy, **options)) for mix in mixes]
+                [[measures(run(*batch(cluster, mix, seed), policy, **options)) for mix in MIXES]
                  for seed in SEEDS]
             )
             for label, policy, options, _ in POLICIES
@@ -193,8 +192,8 @@ def over_hadar() -> Iterator[str]:
                               gavel[:, 1:, 1] / own[:, 1:, 1])
             ]  # fmt: skip
             cells = [f"{m.mean():.2f} ({m.min():.2f} to {m.max():.2f})" for m in means]
-            shorter = int((own[:, 1:, 1] < gavel[:, 1:, 1] * (1 - 1e-9)).sum())
-            cells.append(f"{shorter} of {own[:, 1:, 1].size}")
+            shorter = own[:, 1:, 1] < gavel[:, 1:, 1] * (1 - 1e-9)
+            cells.append(f"{shorter.sum()} of {shorter.size}")
             yield f"| {cluster} | {label} | {' | '.join(cells)} |"
 
 

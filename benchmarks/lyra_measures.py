@@ -74,7 +74,6 @@ def run_case(case: Case, size: Size, seed: int) -> dict[str, Any]:
         summary = run.summary
         figures = {name: summary[name] for name in KEPT}
         figures["preempted"] = 100 * summary["preemptions"] / summary["jobs"]
-        figures["longest"] = longest(run)
         found = usage(run, size.days, size.training, size.inference, seed)
         _known[key] = figures | found | reclaims(run) | {"cpu": seconds}
         lent = {row[0] for row in run.log.rows("segments") if '"i' in row[4]}
@@ -85,12 +84,6 @@ def run_case(case: Case, size: Size, seed: int) -> dict[str, Any]:
 _jobs: dict[tuple[str, Size, int], tuple[list[int], Any]] = {}
 """Of each simulation the jobs that have been on loan, and all jobs' times."""
 _known: dict[tuple[str, Size, int], dict[str, Any]] = {}
-
-
-def longest(run: Simulation) -> float:
-    """Return the share of all queueing, in %, that the 1 % of the jobs that wait longest have."""
-    times = np.sort(run.jobs["queueing"].to_numpy())
-    return 100 * float(times[int(0.99 * len(times)) :].sum() / max(times.sum(), 1e-9))
 
 
 def reclaims(run: Simulation) -> dict[str, Any]:

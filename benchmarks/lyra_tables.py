@@ -14,7 +14,6 @@ COLUMNS = (
     ("mean queueing s", "mean_queueing", ",.0f"),
     ("median queueing s", "median_queueing", ",.0f"),
     ("p95 queueing s", "p95_queueing", ",.0f"),
-    ("of the longest 1 %, %", "longest", ".0f"),
     ("mean completion s", "mean_jct", ",.0f"),
     ("median completion s", "median_jct", ",.0f"),
     ("p95 completion s", "p95_jct", ",.0f"),

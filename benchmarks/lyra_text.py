@@ -13,7 +13,7 @@ certified and holds for every policy on these jobs and servers.
 
 In use, in the days of arrivals: of training, of both clusters together (inference requests use
 what the load says), of what is lent, and of servers on loan while they hold a job ("borrowed").
-Of the longest 1 %: their share of all queueing. Scaled: running jobs whose workers a decision
+Scaled: running jobs whose workers a decision
 changes. Opportunistic: strict first in, first out, and in Lyra's order, the shortest first with
 skipping. `afs` adds workers by work per second (Lyra, section 7.1)."""
 TABLE_7 = f"""{SMALL}
@@ -39,12 +39,13 @@ fewer preemptions than the paper's, and a larger gain over the baseline. The rul
 and these simulated:"""
 CALIBRATED = """28 training and 33 inference servers, 7 days, the workload `lyra` of version 2
 (docs/calibration.md). On so few servers one load has not all of the baseline's printed figures:
-at 0.695 it has the mean of queueing (3,072 s) and nearly that of completion (16,610 s), at 0.775
-the use of training (72 %) and the 95th percentile of completion (82,933 s)."""
-EXPLAINED = """- **The order of jobs, not the loan, is most of the gain here.** `fifo` is strict: a job that
-  does not fit stops all behind it. Shortest job first with skipping, without loan and elastic jobs,
-  has a small part of its queueing (ratios above); in the paper all together have two thirds.
-- **Who runs on loan.** By section 5.3 inelastic fungible jobs prefer training servers. While these
-  have room, the loan stays empty. A preemption ratio of 14.94 % with 24 % of training idle needs
-  fungible jobs that run on loan only, or first; the row that does so comes near.
+at 0.695 it queues for 3,072 s in the mean and completes in nearly 16,610 s; at 0.775 it uses 72 %
+of training, and the 95th percentile of completion is 82,933 s."""
+EXPLAINED = """
+- **The order of jobs, not the loan, is most of the gain here.** `fifo` is strict: a job
+  that does not fit stops all behind it. Shortest job first with skipping, without loan and
+  elastic jobs, has a small part of its queueing; in the paper all together have two thirds.
+- **Who runs on loan.** By section 5.3 inelastic fungible jobs prefer training servers. While
+  these have room, the loan stays empty. A preemption ratio of 14.94 % with 24 % of training
+  idle needs fungible jobs that run on loan only, or first; the row that does so comes near.
 """

@@ -157,8 +157,7 @@ def testbed() -> Iterator[str]:
 def figure8() -> Iterator[str]:
     """Yield the mean queue on the testbed's jobs by policy, until the last job ends."""
     yield "## Figure 8: jobs that wait, the testbed's 400 jobs, 64 GPUs, by the text, k = 4\n"
-    yield "Rounds of six minutes. Waiting: the jobs' queueing over the makespan. Every policy"
-    yield "does the same work: resources are used in the proportion of one over the makespan."
+    yield "Rounds of six minutes. Waiting: the jobs' queueing over the makespan. All do equal work."
     yield "\n| policy | waiting jobs | makespan s |\n|---|---|---|"
     text = jobs("cluster_trace")
     for policy in ROUNDS:

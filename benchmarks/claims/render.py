@@ -83,15 +83,16 @@ def _detail(claim: dict[str, Any]) -> str:
 
 
 def _links(row: dict[str, Any], folder: str) -> str:
+    """Return links to the tables that a row's cells are from, by page."""
     links: dict[str, dict[str, str]] = {}
     for page, key, _, _, *table in row.get("cells", {}).values():
         anchor = slugify(heading(page, key, *table).replace("`", ""), "-")
-        same = [name for name, a in links.get(page, {}).items() if a == anchor]
-        if not same:
-            number = sum(name.split(" ")[0] == key for name in links.get(page, {}))
-            links.setdefault(page, {})[f"{key} {number + 1}" if number else key] = anchor
+        named = links.setdefault(page, {})
+        if anchor not in named:
+            before = sum(name.strip("[]").split()[0] == key for name in named.values())
+            named[anchor] = f"[{key} {before + 1}]" if before else f"[{key}]"
     return "; ".join(
-        f"{page}: " + ", ".join(f"[{n}]({folder}/{page}.md#{a})" for n, a in sorted(named.items()))
+        f"{page}: " + ", ".join(f"{name}({folder}/{page}.md#{a})" for a, name in named.items())
         for page, named in sorted(links.items())
     )
 

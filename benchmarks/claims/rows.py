@@ -30,6 +30,7 @@ FIELDS = (
     *("id", "section", "claim", "printed", "ours", "inputs", "parts"),
     *("text", "setting", "reading", "measured", "because", "command"),
 )
+"""First what the row has, at most 45 words; then its details, which stand in objections."""
 READINGS = ("paper", "public code", "ours")
 INPUTS = ("the paper's", "other")
 GRADES = ("so", "same way", "otherwise", "open")
