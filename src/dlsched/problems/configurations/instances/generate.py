@@ -8,7 +8,6 @@ import numpy as np
 
 from dlsched.problems.configurations.definition.schema import Instance
 from dlsched.problems.configurations.instances.profiles import (
-    SPEEDS,
     STAGES,
     TRAININGS,
     WORKLOADS,
