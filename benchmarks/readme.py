@@ -18,6 +18,7 @@ import matplotlib as mpl
 
 import dlsched
 from dlsched.display.drawing.files import picture_bytes
+from dlsched.display.table import data_frame
 from dlsched.schema.files import write_bytes
 from dlsched.sweeps import Store
 from dlsched.sweeps.report import OVERVIEW_INCHES

@@ -21,8 +21,8 @@ from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps.places import RETRIES
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.status import ShardState, SweepState
 from dlsched.sweeps.stored_runs import evaluate_rows
+from dlsched.sweeps.status import ShardState, SweepState
 
 _MOST_NAMED = 10
 

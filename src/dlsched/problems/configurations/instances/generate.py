@@ -8,6 +8,7 @@ import numpy as np
 
 from dlsched.problems.configurations.definition.schema import Instance
 from dlsched.problems.configurations.instances.profiles import (
+    SPEEDS,
     STAGES,
     TRAININGS,
     WORKLOADS,
