@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dlsched.display import markup
-from dlsched.display.page import frame_table, render
+from dlsched.display.page import frame_table, template
 from dlsched.names import VERSION
 from dlsched.schema.files import make_folder, write_bytes, write_json
 from dlsched.studies.figures import GROUPS, UNKNOWN, Figures
 from dlsched.studies.pictures import draw_pictures, moment_text
 from dlsched.studies.verdict import reach_verdict
 from dlsched.sweeps.safe_csv import csv_bytes
-from dlsched.text.figures import shorten, span
+from dlsched.text.figures import amount, percent, shorten, span
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,28 +27,26 @@ MOST_GROUPS: Final = 8
 
 
 def shown(study: Figures) -> pd.DataFrame:
-    """Return the table of figures, without the record where that has no waits."""
-    return study.table if study.history.recorded_waits else study.table.iloc[1:]
+    """Return the table of figures, each with its terms, without a record that has no waits."""
+    table = study.table
+    terms = [f" ({text})" if text else "" for text in table["terms"]]
+    table = table.assign(policy=table["policy"] + terms)
+    return table if study.history.recorded_waits else table.iloc[1:]
 
 
 def study_html(study: Figures) -> str:
     """Return the verdict and the waits for a notebook."""
-    waits = {"policy": ("", str), "terms": ("", str)}
-    waits |= {f"{part}_wait": (part, span) for part in ("mean", "median", "p95", "saved")}
-    table = frame_table(shown(study), waits)
-    heads = [column["name"] for column in table["columns"]]
-    rows = [[cell["text"] for cell in row] for row in table["rows"]]
+    words: dict[str, Any] = {"policy": ("policy", str)}
+    words |= {f"{part}_wait": (part, span) for part in ("mean", "median", "p95", "saved")}
     headline = markup.line(reach_verdict(study).headline)
-    return markup.block(headline, markup.table(heads, rows, range(2, len(heads))))
+    return markup.block(headline, frame_table(shown(study), words))
 
 
 def save_study(study: Figures, folder: Path) -> list[Path]:
     """Write the files of a study; see `dlsched.studies.comparison.Study.save`."""
     pictures = list(draw_pictures(study))
     history, period = study.history, study.period
-    page = render(
-        "dlsched.studies",
-        "study.html.jinja",
+    page = template("dlsched.studies", "study.html.jinja").render(
         study=study,
         verdict=reach_verdict(study),
         shown=shown(study),
@@ -58,11 +56,14 @@ def save_study(study: Figures, folder: Path) -> list[Path]:
         groups=list(filter(None, (_group(study, what) for what in GROUPS))),
         pictures=pictures,
         version=VERSION,
+        words={"count": "{:,.0f}".format, "span": span, "amount": amount, "percent": percent},
+        table_of=frame_table,
+        str=str,
     )
     contents = {"study.html": page.encode(), "jobs.csv": csv_bytes(jobs_frame(study))}
     tables = {"dropped": history.dropped, "table": study.table, "nodes": study.nodes}
     contents |= {f"{name}.csv": csv_bytes(frame) for name, frame in tables.items()}
-    contents |= {f"{picture.name}.svg": picture.svg for picture in pictures}
+    contents |= {f"{picture.name}.svg": picture.content for picture in pictures}
     make_folder(folder)
     for name, content in contents.items():
         write_bytes(folder / name, content)
@@ -70,22 +71,23 @@ def save_study(study: Figures, folder: Path) -> list[Path]:
     return [folder / name for name in (*contents, "study.json")]
 
 
-def _group(study: Figures, what: str) -> tuple[str, dict[str, Any], int] | None:
+def _group(study: Figures, what: str) -> tuple[str, str, int] | None:
     """Return who gains and who loses, of the groups with most waiting; None if there is one."""
     frame = study.by(what)
     names = frame[what].drop_duplicates()
     if [*names] == [UNKNOWN] or (len(names) < 2 and what != "size"):
         return None
-    saved = [
-        f"{s:+,.1f} h ({n:,})" for s, n in zip(frame["saved_hours"], frame["later"], strict=True)
-    ]
-    wide = frame.assign(saved=saved).pivot(index=what, columns="policy", values="saved")
+    hours, later = (
+        frame["saved_hours"].map("{:+,.1f} h".format),
+        frame["later"].map(" ({:,})".format),
+    )
+    wide = frame.assign(saved=hours + later).pivot(index=what, columns="policy", values="saved")
     first = frame[frame["policy"] == study.recorded.name].head(MOST_GROUPS)
-    hours = "{:,.1f} h".format
-    columns = {what: (what, lambda name: shorten(str(name), 40))}
-    columns |= {"jobs": ("jobs", "{:,}".format), "wait_hours": ("recorded wait", hours)}
-    columns |= {o.name: (o.label, lambda text: text) for o in study.outcomes}
-    return what, frame_table(first.join(wide, on=what), columns), len(names) - MOST_GROUPS
+    words: dict[str, Any] = {what: (what, lambda name: shorten(name, 40))}
+    words |= {"jobs": ("jobs", "{:,}".format), "wait_hours": ("recorded", "{:,.1f} h".format)}
+    words |= {outcome.name: (outcome.label, str) for outcome in study.outcomes}
+    table = frame_table(first.join(wide.drop(columns=study.recorded.name), on=what), words)
+    return what, table, len(names) - MOST_GROUPS
 
 
 def jobs_frame(study: Figures) -> pd.DataFrame:
