@@ -49,6 +49,9 @@ def drawn(name: str, caption: str, draw: Callable[..., Any], *what: Any, **how: 
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     draw(axes, *what, **how)
+    legend = axes.get_legend()
+    if legend is not None and axes.get_legend_handles_labels()[0]:
+        legend.remove()  # it is made again, as wide as the figure
     dress(axes, own=True)
     return Picture(name, caption, picture_bytes(figure, "svg"))
 
@@ -82,13 +85,12 @@ def frame_table(
 ) -> str:
     """Return columns of a frame as an HTML table: their heads, and what spells their values."""
     values = frame.astype(object).where(frame.notna(), None)
-    columns = {
+    spelled = {
         head: ["" if value is None else spell(value) for value in values[name]]
         for name, (head, spell) in words.items()
     }
-    return html_table(
-        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], ""
-    )
+    rows = zip(*spelled.values(), strict=True)
+    return html_table((dict(zip(spelled, row, strict=True)) for row in rows), "")
 
 
 def template(package: str, name: str) -> Any:

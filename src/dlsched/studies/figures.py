@@ -149,12 +149,14 @@ class Figures:
             group = [name if isinstance(name, str) and name else UNKNOWN for name in values]
         frames = []
         for outcome in (self.recorded, *self.outcomes):
-            rows = self._added(outcome).assign(**{what: group, "jobs": 1})
+            rows = self._added(outcome).assign(jobs=1)
+            rows[what] = group
             sums = rows.groupby(what, sort=False).sum().reset_index()
             frames.append(sums.assign(policy=outcome.name))
-        first = frames[0].sort_values("wait_hours", ascending=False, kind="stable")[what].tolist()
+        first = frames[0].sort_values("wait_hours", ascending=False, kind="stable")[what]
+        place = {name: i for i, name in enumerate(first)}
         joined = pd.concat(frames)
-        joined = joined.sort_values(what, key=lambda names: names.map(first.index), kind="stable")
+        joined = joined.sort_values(what, key=lambda names: names.map(place), kind="stable")
         joined["mean_wait"] = HOUR * joined["wait_hours"] / joined["jobs"]
         return joined[[what, "policy", "jobs", "mean_wait", *ADDED]].reset_index(drop=True)
 

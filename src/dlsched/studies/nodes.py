@@ -30,7 +30,10 @@ def changes(
     for text in add:
         number, like, _ = _some(text, cluster)
         new = [like.model_copy(update={"id": f"added-{k + 1}"}) for k in range(number)]
-        yield f"{text} added", cluster.model_copy(update={"servers": (*cluster.servers, *new)})
+        yield (
+            f"{number} more as {like.id}",
+            cluster.model_copy(update={"servers": (*cluster.servers, *new)}),
+        )
     for text in remove:
         gone = _named(text, cluster)
         if len(gone) == len(cluster.servers):

@@ -56,7 +56,8 @@ def save_study(study: Figures, folder: Path) -> list[Path]:
         groups=list(filter(None, (_group(study, what) for what in GROUPS))),
         pictures=pictures,
         version=VERSION,
-        words={"count": "{:,.0f}".format, "span": span, "amount": amount, "percent": percent},
+        words={"count": "{:,.0f}".format, "span": span, "amount": amount},
+        percent=lambda share: percent(round(share, 9)),
         table_of=frame_table,
         str=str,
     )

@@ -20,8 +20,8 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.policies.backfill import Backfill
 from dlsched.simulation.workload.clock import TICKS
 
