@@ -39,7 +39,7 @@ def test_own_fifo_is_replayed_explained_and_not_improved(
     assert waits(history) == run.jobs["queueing"].tolist()
     report = history.check()
     assert report and report.details["largest_difference"] == 0
-    assert history.explained.share == history.explained.gpu_share == 1
+    assert history.explained.share == 1
     period = history.within()
     again = period.outcome(period.simulate("fifo"))
     assert again["wait"].tolist() == waits(history)

@@ -21,7 +21,7 @@ from dlsched import OptionError, UnknownName
 def made(tmp_path_factory: pytest.TempPathFactory) -> dlsched.Study:
     """Give the study of a record that is a FIFO simulation of our own."""
     path = tmp_path_factory.mktemp("study") / "sacct.txt"
-    return dlsched.study(record(path, 60), ["fifo", "backfill", "srsf"])
+    return dlsched.study(record(path, 60), ["fifo", "backfill", "srsf"], ran="fifo")
 
 
 def test_what_recorded_the_jobs_saves_nothing(made: dlsched.Study) -> None:
@@ -41,12 +41,14 @@ def test_what_recorded_the_jobs_saves_nothing(made: dlsched.Study) -> None:
     assert limit.mean_wait is not None and (rows["mean_wait"] >= limit.mean_wait - 1e-6).all()
 
 
-@pytest.mark.parametrize("what", ["user", "account", "partition", "size"])
+@pytest.mark.parametrize("what", ["user", "account", "qos", "partition", "size"])
 def test_sums_over_groups_are_the_table(made: dlsched.Study, what: str) -> None:
     """Jobs, hours waited, saved and idle, and jobs better and worse off add up to the table's."""
     sums = made.by(what).groupby("policy").sum(numeric_only=True)
     for row in made.table.dropna(subset=["wait_hours"]).to_dict("records"):
-        for column in ("jobs", "wait_hours", "saved_hours", "idle_gpu_hours", "earlier", "later"):
+        if row["policy"] == made.ran.name:
+            continue
+        for column in ("jobs", "wait_hours", "saved_hours", "earlier", "later"):
             expected = pytest.approx(row[column], rel=1e-9, abs=1e-9)
             assert sums.at[row["policy"], column] == expected
 
@@ -54,11 +56,11 @@ def test_sums_over_groups_are_the_table(made: dlsched.Study, what: str) -> None:
 def test_the_verdict_names_policies_and_bound(made: dlsched.Study) -> None:
     """It has the record's wait, each policy's, the bound, and how many would wait longer."""
     said = made.verdict.headline
-    assert said.startswith("The record waits ")
-    assert "Knowing the jobs' limits, fifo would wait " in said
+    assert said.startswith("Supported: the record waits ")
+    assert "knowing the jobs' limits, policies would wait: fifo " in said
     assert "; no schedule can wait less than " in said
-    assert "Under srsf " in said and " of 60 jobs would have waited longer." in said
-    assert "backfill waits" in made.verdict.sentences[1]
+    assert "In the simulator fifo waits " in made.verdict.sentences[0]
+    assert made.verdict.sentences[2].startswith("Under srsf (without preemption) ")
     with pytest.raises(UnknownName, match="did you mean 'user'"):
         made.by("users")
     assert len(repr(made)) <= 500 and "60 jobs" in repr(made)
@@ -76,10 +78,11 @@ def test_missing_rows_are_no_saving(tmp_path: Path) -> None:
     assert part.explained.share < 0.8 < whole.explained.share
     assert not part.supported
     percent = int(100 * part.explained.share)
-    said = f"{percent} % is explained by this record: no saving is claimed."
-    assert said in part.verdict.headline
-    assert any("sacct -a" in remedy for remedy in part.verdict.remedies)
-    assert "not supported by this record" in part.verdict.sentences[0]
+    said = f"only {percent} % of that is explained by it"
+    assert said in {reason for claim in part.verdict.claims for reason in claim.reasons}
+    part.save(tmp_path / "out")
+    page = (tmp_path / "out" / "study.html").read_text()
+    assert "not supported by this record" in page and "sacct -a" in page
     window = ("2026-01-01T01:00", None)
     inner = dlsched.study(history, ["fifo"], window=window, partition="gpu", bounds=False)
     assert len(inner.recorded.jobs) < 120 and (inner.period.jobs["role"] == "carried").any()
@@ -93,7 +96,7 @@ def test_jobs_that_share(tmp_path: Path) -> None:
     assert [limit.sharing for limit in made.limits] == [False, True]
     row = made.table.set_index("policy").loc["muri_s"]
     assert row["mean_jct"] >= made.limits[1].mean_jct and row["gap"] >= 0
-    assert any("drawn" in sentence for sentence in made.assumptions)
+    assert "drawn stages" in row["terms"]
     assert "no schedule without sharing can wait less" in made.verdict.headline
 
 
@@ -110,7 +113,7 @@ def test_a_study_goes_on_from_its_folder(tmp_path: Path) -> None:
     assert said and not any("is simulated" in what for what in said)
     kept = tmp_path / "bound.json"
     text = kept.read_text()
-    seconds = json.loads(text)["seconds"]
+    (seconds,) = json.loads(text)["seconds"]
     kept.write_text(text.replace(str(seconds), str(seconds - 1)))
     assert study().limits[0].mean_jct == pytest.approx(first.limits[0].mean_jct - 1)
     kept.write_text(kept.read_text().replace('"jobs_sha256": "', '"jobs_sha256": "0'))
@@ -124,7 +127,7 @@ def folder(made: dlsched.Study, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Give the folder of the study."""
     path = tmp_path_factory.mktemp("files") / "out"
     pictures = {f"{name}.svg" for name in ("queue", "held", "waits", "day-recorded", "day-policy")}
-    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv"}
+    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv", "nodes.csv"}
     assert {file.name for file in made.save(path)} == pictures | tables
     return path
 
@@ -139,21 +142,22 @@ def test_the_page_is_self_contained(folder: Path) -> None:
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(set(ids)) == len(ids)
     assert "<b>eve" not in page and "&lt;b&gt;eve" in page
-    assert page.count("<svg") == 5
-    assert 0 < page.index('class="verdict') < page.index("<table") < page.index("<svg")
+    assert page.count("data:image/svg+xml;base64,") == 5
+    assert 0 < page.index('class="verdict') < page.index("<table") < page.index("<img")
 
 
 def test_figures_as_json_and_csv(folder: Path) -> None:
     """study.json has the table and all groups; jobs.csv a row per job with each policy's wait."""
     figures = json.loads((folder / "study.json").read_text())
-    assert figures["dlsched_study"] == 1
+    assert figures["dlsched_study"] == 2
     assert figures["explained"]["share"] == 1 and figures["check"]["feasible"] is True
-    assert [row["policy"] for row in figures["table"]][:3] == ["recorded", "fifo", "backfill"]
-    assert set(figures["by"]) == {"user", "account", "partition", "size"}
+    names = [row["policy"] for row in figures["table"]]
+    assert names[:4] == ["recorded", "as ran: fifo", "fifo", "backfill"]
+    assert set(figures["by"]) == {"user", "account", "qos", "partition", "size"}
     rows = list(csv.DictReader((folder / "jobs.csv").read_text().splitlines()))
     assert len(rows) == 60
     mean = sum(float(row["wait backfill"]) for row in rows) / 60
-    assert mean == pytest.approx(figures["table"][2]["mean_wait"])
+    assert mean == pytest.approx(figures["table"][3]["mean_wait"])
     for path in folder.glob("*.svg"):  # of a size that does not grow with the jobs
         text = path.read_text()
         assert text.startswith("<?xml") and len(text) < 200_000
@@ -166,7 +170,12 @@ def test_figures_as_json_and_csv(folder: Path) -> None:
         ("good.txt --timezone UTC --no-bounds -p backfil", "did you mean 'backfill'", 2),
         ("good.txt --timezone UTC -p fifo --knows limits", "did you mean 'limit'", 2),
         ("good.txt --timezone UTC -p fifo --partition gpus", "'gpus'; did you mean 'gpu'", 2),
-        ("good.txt --timezone UTC -p fifo --no-bounds -o out", "The record waits ", 0),
+        (
+            "good.txt --timezone UTC -p fifo --no-bounds -o out --ran fifo",
+            "Supported: the record",
+            0,
+        ),
+        ("good.txt --timezone UTC -p fifo --ran fif", "did you mean 'fifo'", 2),
         ("--command slurm", "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D", 0),
         ("--command slrm", "did you mean 'slurm'", 2),
         ("", "name the file of the record", 2),
@@ -180,8 +189,9 @@ def test_what_the_command_says(arguments: str, said: str, status: int, workdir: 
     (workdir / "sacct.txt").write_text("JobID|State\n")
     record(workdir / "good.txt", 40)
     ran = run("study", *arguments.split(), "-q", status=status)
-    assert said in ran.output and (ran.output.count("\n") == 1 or arguments.endswith(" out"))
-    assert (workdir / "out" / "runs" / "fifo.log").exists() == arguments.endswith(" out")
+    written = "-o out" in arguments
+    assert said in ran.output and (ran.output.count("\n") == 1 or written)
+    assert (workdir / "out" / "runs" / "fifo.log").exists() == written
 
 
 @pytest.mark.slow

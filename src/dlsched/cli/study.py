@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,17 @@ from dlsched.cli.exits import put_note
 from dlsched.cli.options import Columns, Record, Seed, offered
 from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import note, say
+from dlsched.cli.settings import settings
 from dlsched.errors import OptionError, UnknownName
 from dlsched.extras import require
 from dlsched.run import Stage
 from dlsched.schema.files import make_folder, validate_parent
 from dlsched.simulation.history import read_history
+from dlsched.simulation.policies import find_policy, policy_options
 from dlsched.studies import study as run_study
-from dlsched.studies.comparison import POLICIES
-from dlsched.studies.files import study_data
+from dlsched.studies.comparison import POLICIES, RAN
+from dlsched.studies.page import study_data
+from dlsched.studies.runs import Entry
 
 COMMANDS = {
     "slurm": (
@@ -30,19 +34,6 @@ COMMANDS = {
     "nodes": 'sinfo -N -o "%N|%G|%P" > nodes.txt',
 }
 """By scheduler: the command. The job's name is last, as a ``|`` in it is not escaped."""
-
-
-def command_of(scheduler: str) -> str:
-    """Return the command of a scheduler, or for its nodes.
-
-    Raises
-    ------
-    UnknownName
-        If none is known.
-    """
-    if scheduler not in COMMANDS:
-        raise UnknownName("scheduler", scheduler, COMMANDS)
-    return COMMANDS[scheduler]
 
 
 RUNS = "runs"
@@ -58,13 +49,14 @@ def study(
     columns: Columns,
     record: Record,
     policy: list[str] = Option(
-        POLICIES,
-        "--policy",
-        "-p",
-        metavar="NAME",
-        help="Repeatable.",
-        autocompletion=offered("policies"),
+        POLICIES, "--policy", "-p", help="As 'NAME K=V'.", autocompletion=offered("policies")
     ),
+    ran: str | None = Option(
+        None, metavar="'NAME K=V'", help="What the cluster runs; else backfill by priority."
+    ),
+    add_nodes: list[str] = Option([], metavar="N[:NODE]", help="What if; repeatable."),
+    remove_nodes: list[str] = Option([], metavar="NODES", help="Names, or N[:NODE]; repeatable."),
+    partition_of: list[str] = Option([], metavar="NODES=NAME", help="What if; repeatable."),
     delay: float = Option(
         0.0, metavar="S", min=0.0, help="Seconds before a job runs on its nodes."
     ),
@@ -90,7 +82,9 @@ def study(
     A study that was ended goes on where it was if it is called again with the same folder.
     """
     if command is not None:
-        text = command_of(command)
+        if command not in COMMANDS:
+            raise UnknownName("scheduler", command, COMMANDS)
+        text = COMMANDS[command]
         return Answer({"command": text}, partial(put_line, text))
     if file is None:
         known = ", ".join(COMMANDS)
@@ -98,7 +92,11 @@ def study(
             f"name the file of the record, or --command {known} to see how to make it"
         )
     if output is not None:
-        _require_usable(output)
+        if output.exists() and not output.is_dir():
+            raise OptionError(f"cannot write into {output}; it is a file: name a folder")
+        validate_parent(output)
+        for library in ("jinja2", "matplotlib"):
+            require(library, "dlsched study")
     say(Stage.LOADING, str(file))
     history = read_history(file, layout, **columns.reading(), **record.reader_options())
     if output is not None:
@@ -107,7 +105,11 @@ def study(
     try:
         made = run_study(
             history,
-            policy,
+            [_entry(text) for text in policy],
+            ran=RAN if ran is None else _entry(ran),
+            add_nodes=add_nodes,
+            remove_nodes=remove_nodes,
+            partition_of=partition_of,
             window=(record.since, record.until),
             partition=record.partition,
             delay=delay,
@@ -117,7 +119,9 @@ def study(
             bounds=bounds,
             seed=seed,
             folder=None if output is None else output / RUNS,
-            on_progress=_show_progress,
+            on_progress=lambda what, done, total: note(
+                "", f"{what}, {done:,} of {total:,} jobs" if done else what
+            ),
         )
     except KeyboardInterrupt:
         if output is not None:
@@ -128,23 +132,19 @@ def study(
     def put() -> None:
         for warning in history.warnings:
             put_note(warning)
-        put_line(made.verdict.headline)
-        for sentence in made.verdict.sentences:
+        for sentence in (made.verdict.headline, *made.verdict.sentences):
             put_line(sentence)
+        if len(made.nodes):
+            for line in made.nodes.to_string(index=False).splitlines():
+                put_line(line)
         for path in written[:1]:
             put_line(f"written: {path}, and {len(written) - 1} more files beside it")
 
     return Answer(study_data(made), put)
 
 
-def _show_progress(what: str, done: int, total: int) -> None:
-    note("", f"{what}, {done:,} of {total:,} jobs" if done else what)
-
-
-def _require_usable(folder: Path) -> None:
-    """Refuse a folder that cannot be written, or a missing library, before the work."""
-    if folder.exists() and not folder.is_dir():
-        raise OptionError(f"cannot write into {folder}; it is a file: name a folder")
-    validate_parent(folder)
-    for library in ("jinja2", "matplotlib"):
-        require(library, "dlsched study")
+def _entry(text: str) -> Entry:
+    """Return a policy with its options."""
+    name, *pairs = shlex.split(text) or [""]
+    whose = f"the policy {name}"
+    return name, None, settings(pairs, policy_options(find_policy(name)), whose)

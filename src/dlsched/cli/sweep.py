@@ -10,11 +10,11 @@ from dlsched.cli.output import put_line
 from dlsched.cli.progress import count, note, say
 from dlsched.cli.tables import put_table
 from dlsched.cli.verdict import put_summary
+from dlsched.display.page import in_text
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
 from dlsched.sweeps import Plan, Suite, run_suite
-from dlsched.sweeps.page import in_text
 from dlsched.sweeps.report import findings
 from dlsched.sweeps.simulation_report import METRIC, spread_rows
 from dlsched.sweeps.simulation_rows import table_rows

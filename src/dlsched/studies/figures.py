@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from dlsched.errors import UnknownName
 from dlsched.results.result import Report
-from dlsched.simulation.history import Explanation, History, Knows, Period
-from dlsched.studies.groups import GROUPS, group_rows
-from dlsched.studies.limits import Limit
-from dlsched.studies.outcome import Outcome, earlier, later
+from dlsched.simulation.history import Explanation, History, Period
+from dlsched.studies.outcome import Outcome
+from dlsched.studies.parts import Limit, Part
+from dlsched.studies.runs import Runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +21,19 @@ if TYPE_CHECKING:
 BOUND: Final = "no schedule below"
 """Name of the certified bound in the table."""
 BOUND_SHARING: Final = "no schedule below, GPUs shared"
-HOUR = 3600.0
+HOUR: Final = 3600.0
+GROUPS: Final = ("user", "account", "qos", "partition", "size")
+UNKNOWN: Final = "(unknown)"
+"""The group of jobs of which the record does not say it."""
+ADDED: Final = ("wait_hours", "saved_hours", "earlier", "later")
+"""Columns whose sums over the groups are those of the table."""
+LEFT: Final = {
+    "never": "never started",
+    "instant": "of 0 seconds",
+    "carried": "ran at the start of the window: simulated, not counted",
+    "censored": "ran on at the end of the window: simulated, not counted",
+}
+"""Why jobs of a period are not counted, by their role."""
 
 
 @dataclass(frozen=True)
@@ -28,28 +42,41 @@ class Figures:
 
     Attributes
     ----------
-    history, period
-        The record, and the part of it that is studied.
-    knows
-        What policies took for the durations of jobs.
+    history, runs
+        The record; the part of it that is studied, and how policies are simulated.
     check
         Whether a replay of the recorded starts agrees with the record.
-    recorded, outcomes
-        What became of the counted jobs in the record, and under each policy.
+    parts
+        The partitions that divide the cluster; one part if none do.
+    recorded, ran, outcomes
+        What became of the counted jobs in the record, under the policy that the cluster is said to
+        run, as it is simulated, and under each policy.
+    ran_delayed
+        Mean wait under the policy that ran if each job held its nodes for as long as jobs were held
+        back on average before it runs; None where that is not needed.
     limits
         The certified lower bounds; empty if none was asked for.
-    assumptions
-        Sentences.
+    nodes
+        Data frame of waits against nodes: ``change``, ``nodes``, ``gpus``, ``policy``,
+        ``mean_wait``, ``p95_wait`` (seconds), ``problem`` (why jobs cannot run then). Empty if no
+        change of the nodes was asked for.
     """
 
     history: History
-    period: Period
-    knows: Knows
+    runs: Runs
     check: Report
+    parts: tuple[Part, ...]
     recorded: Outcome
+    ran: Outcome
+    ran_delayed: float | None
     outcomes: tuple[Outcome, ...]
     limits: tuple[Limit, ...]
-    assumptions: tuple[str, ...] = field(repr=False)
+    nodes: pd.DataFrame
+
+    @property
+    def period(self) -> Period:
+        """The part of the record that is studied."""
+        return self.runs.period
 
     @property
     def explained(self) -> Explanation:
@@ -58,67 +85,125 @@ class Figures:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row for the record, each policy and each bound; times in seconds.
+        """One row for the record, what ran, each policy and each bound; times in seconds.
 
-        ``policy``; ``jobs``; mean, median, p95, p99 of ``jct`` (submission to end) and ``wait``;
-        ``mean_slowdown`` (over the running time); ``utilization`` in the window; ``preemptions``;
-        ``saved_wait`` and ``saved_jct``, the recorded mean less this one; ``gap``, the share of the
-        mean completion time above the bound; ``wait_hours``, ``saved_hours``, ``idle_gpu_hours``
-        (idle while jobs waited), ``earlier`` and ``later`` (jobs whose wait differs from the
-        recorded one by more than a second): their sums over any `by` are these.
+        ``policy``, ``terms`` (what its figures rest on); ``jobs``; mean, median, p95, p99 of
+        ``jct`` (submission to end) and ``wait``; ``mean_slowdown`` (over the running time);
+        ``utilization`` in the window; ``preemptions``; ``saved_wait`` and ``saved_jct``, the
+        recorded mean less this one; ``gap``, the share of the mean completion time above the bound;
+        ``idle_gpu_hours`` (idle while jobs waited); ``wait_hours``, ``saved_hours``, ``earlier``
+        and ``later`` (jobs whose wait differs from the recorded one by more than a second): their
+        sums over any `by` are these.
         """
         import pandas as pd
 
         rows = []
-        for outcome in (self.recorded, *self.outcomes):
+        for outcome in (self.recorded, self.ran, *self.outcomes):
             row = outcome.row
-            row["saved_wait"] = self.recorded.row["mean_wait"] - row["mean_wait"]
-            row["saved_jct"] = self.recorded.row["mean_jct"] - row["mean_jct"]
-            limit = self.limit_of(outcome)
-            row["gap"] = None
-            if limit is not None and row["mean_jct"]:
-                row["gap"] = 1 - limit.mean_jct / row["mean_jct"]
-            row |= self.sums(outcome)
-            rows.append(row)
+            for what in ("wait", "jct"):
+                row[f"saved_{what}"] = self.recorded.row[f"mean_{what}"] - row[f"mean_{what}"]
+            fitting = [one for one in self.limits if one.sharing == outcome.shares_gpus]
+            row["gap"] = 1 - fitting[0].mean_jct / row["mean_jct"] if fitting else None
+            rows.append(row | self._added(outcome).sum().to_dict())
         for limit in self.limits:
             name = BOUND_SHARING if limit.sharing else BOUND
-            rows.append({"policy": name, "jobs": len(self.recorded.jobs)})
+            rows.append({"policy": name, "terms": "", "jobs": len(self.recorded.jobs)})
             rows[-1] |= {"mean_jct": limit.mean_jct, "mean_wait": limit.mean_wait}
         return pd.DataFrame(rows)
 
-    def sums(self, outcome: Outcome) -> dict[str, float]:
+    def _added(self, outcome: Outcome) -> pd.DataFrame:
         """Return what is added up over jobs."""
-        wait, recorded = outcome.jobs["wait"].sum(), self.recorded.jobs["wait"].sum()
-        return {
-            "wait_hours": float(wait) / HOUR,
-            "saved_hours": float(recorded - wait) / HOUR,
-            "idle_gpu_hours": float(outcome.jobs["idle"].sum()) / HOUR,
-            "earlier": int(earlier(outcome, self.recorded).sum()),
-            "later": int(later(outcome, self.recorded).sum()),
-        }
+        import pandas as pd
 
-    def limit_of(self, outcome: Outcome) -> Limit | None:
-        """Return the bound that holds for an outcome; None if there is none."""
-        fitting = [limit for limit in self.limits if limit.sharing == outcome.shares_gpus]
-        return fitting[0] if fitting else None
+        wait, recorded = outcome.jobs["wait"] / HOUR, self.recorded.jobs["wait"] / HOUR
+        earlier, later = outcome.differs(self.recorded)
+        columns = (wait, recorded - wait, earlier, later)
+        return pd.DataFrame(dict(zip(ADDED, columns, strict=True)))
 
     def by(self, what: str) -> pd.DataFrame:
         """Return who gains and who loses: one row for each group and policy.
 
         Columns: the group, ``policy``, ``jobs``, ``mean_wait`` (seconds), ``wait_hours``,
-        ``saved_hours``, ``idle_gpu_hours``, ``earlier``, ``later``; groups with most recorded
+        ``saved_hours``, ``earlier``, ``later``; groups with most recorded
         waiting first. The sums over groups are those of `table`.
 
         Parameters
         ----------
         what
-            ``"user"``, ``"account"``, ``"partition"`` or ``"size"`` (GPUs, in powers of two).
+            ``"user"``, ``"account"``, ``"qos"``, ``"partition"`` or ``"size"`` (GPUs, in powers of
+            two).
 
         Raises
         ------
         UnknownName
             If it is none of these.
         """
+        import pandas as pd
+
         if what not in GROUPS:
             raise UnknownName("group", str(what), GROUPS)
-        return group_rows(what, self.recorded, self.outcomes)
+        values = self.recorded.jobs["gpus" if what == "size" else what].tolist()
+        if what == "size":
+            group = [size_class(gpus) for gpus in values]
+        else:
+            group = [name if isinstance(name, str) and name else UNKNOWN for name in values]
+        frames = []
+        for outcome in (self.recorded, *self.outcomes):
+            rows = self._added(outcome).assign(jobs=1)
+            rows[what] = group
+            sums = rows.groupby(what, sort=False).sum().reset_index()
+            frames.append(sums.assign(policy=outcome.name))
+        first = frames[0].sort_values("wait_hours", ascending=False, kind="stable")[what]
+        place = {name: i for i, name in enumerate(first)}
+        joined = pd.concat(frames)
+        joined = joined.sort_values(what, key=lambda names: names.map(place), kind="stable")
+        joined["mean_wait"] = HOUR * joined["wait_hours"] / joined["jobs"]
+        return joined[[what, "policy", "jobs", "mean_wait", *ADDED]].reset_index(drop=True)
+
+    @cached_property
+    def by_part(self) -> pd.DataFrame:
+        """One row per part of the cluster: ``partitions``, ``jobs``, and mean waits in seconds.
+
+        These are by policy, ``recorded`` and ``no schedule below``.
+        """
+        import pandas as pd
+
+        rows = []
+        for k, part in enumerate(self.parts):
+            rows.append({"partitions": part.name, "jobs": len(part.jobs)})
+            every = (self.recorded, self.ran, *self.outcomes)
+            rows[-1] |= {outcome.name: outcome.mean_wait(part) for outcome in every}
+            if self.limits:
+                rows[-1][BOUND] = self.limits[0].by_part[k]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def left_out(self) -> pd.DataFrame:
+        """The rows of the file that are not counted: ``reason``, ``rows``.
+
+        With the counted jobs they are all rows of the file.
+        """
+        import pandas as pd
+
+        everyone, period = self.history.jobs, self.period
+        own = (
+            everyone
+            if period.partition is None
+            else everyone[everyone["partition"] == period.partition]
+        )
+        roles = period.jobs["role"].map(LEFT).value_counts()
+        away = {
+            "of other partitions": len(everyone) - len(own),
+            "outside the window": len(own) - len(period.jobs),
+        }
+        counts = pd.concat([self.history.dropped["reason"].value_counts(), pd.Series(away), roles])
+        table = counts[counts > 0].rename_axis("reason").reset_index(name="rows")
+        return table.groupby("reason", sort=False, as_index=False).sum()
+
+
+def size_class(gpus: int) -> str:
+    """Return the class of a size: 1, 2, 3-4, 5-8, and so on."""
+    if gpus <= 2:
+        return str(gpus)
+    last = 2 ** int(np.ceil(np.log2(gpus)))
+    return f"{last // 2 + 1}-{last}"

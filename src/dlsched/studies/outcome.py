@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dlsched.simulation import Simulation, Workload
+from dlsched.simulation import Simulation
 from dlsched.simulation.history import Period
-from dlsched.simulation.measures.metrics import frame, rank
-from dlsched.studies.waiting import Floats, Spans, gaps, held_time, idle_shares
+from dlsched.simulation.measures.metrics import count_over_time, rank
+from dlsched.simulation.measures.queue import Floats, integral
+from dlsched.studies.parts import Part
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RECORDED = "recorded"
+Ints = NDArray[np.int64]
+RECORDED: Final = "recorded"
 """Name of the record among the policies."""
-MARGIN = 1.0
+AS_RAN: Final = "as ran: "
+"""Before the name of what the cluster is said to run."""
+MARGIN: Final = 1.0
 """Seconds by which a wait must differ to count as longer or shorter: records have whole ones."""
 
 
@@ -28,119 +33,101 @@ class Outcome:
     Attributes
     ----------
     name
-        The policy, with its method; `RECORDED` for the record.
+        The policy, with its method and options; `RECORDED` for the record.
+    conditions
+        What it decides by: the length of rounds, drawn stages, no preemption.
     jobs
-        One row per counted job: the columns of `Period.outcome`, and ``idle``, the GPU-seconds that
-        were idle while it waited, divided among all that waited.
-    held, waits
-        What all simulated jobs hold over time; when counted jobs wait. Times are those of the
-        simulations' clock.
+        One row per counted job: the columns of `Period.outcome`.
     utilization
         Share of the capacity in the window that jobs held.
+    idle_hours
+        GPU-hours in the window that were idle while a job waited, whether it would have fitted.
     violations
         What the audit of the simulation found; 0 for the record.
-    shares_gpus
-        Whether jobs share GPUs; then a wait is the time without any.
     run
-        The simulation; None for the record.
+        The simulation; of the record, the replay of its starts.
     """
 
     name: str
+    conditions: tuple[str, ...]
     jobs: pd.DataFrame
-    held: Spans
-    waits: Spans
     utilization: float
+    idle_hours: float
     violations: int
-    shares_gpus: bool
-    run: Simulation | None
+    run: Simulation
+
+    @property
+    def mean(self) -> float:
+        """The mean wait of all counted jobs."""
+        return float(self.jobs["wait"].mean())
+
+    def mean_wait(self, part: Part) -> float:
+        """Return the mean wait of a part's jobs."""
+        return float(self.jobs["wait"].to_numpy(float)[part.jobs].mean())
+
+    @property
+    def shares_gpus(self) -> bool:
+        """Whether jobs share GPUs; then a wait is the time without any."""
+        return self.run.shares_gpus
+
+    @property
+    def terms(self) -> str:
+        """What stands beside each figure: its conditions, and preemptions with their restart."""
+        count, restart = int(self.jobs["preemptions"].sum()), self.run.summary["restart"]
+        preempted = (f"{count:,} preemptions, restart {restart:g} s",) if count else ()
+        return ", ".join((*self.conditions, *preempted))
+
+    @property
+    def label(self) -> str:
+        """The name with its terms."""
+        return f"{self.name} ({self.terms})" if self.terms else self.name
 
     @property
     def row(self) -> dict[str, Any]:
         """The figures of the table; times in seconds."""
         jobs = self.jobs
         slowdown = jobs["jct"] / jobs["runtime"].where(jobs["runtime"] > 0)
-        return {
-            "policy": self.name,
-            "jobs": len(jobs),
-            **_distribution(jobs["jct"], "jct"),
-            **_distribution(jobs["wait"], "wait"),
-            "mean_slowdown": float(slowdown.mean()),
-            "utilization": self.utilization,
+        row = {"policy": self.name, "terms": self.terms, "jobs": len(jobs)}
+        for name in ("jct", "wait"):
+            values = np.sort(jobs[name].to_numpy(float))
+            row[f"mean_{name}"] = float(values.mean())
+            row[f"median_{name}"] = float(np.median(values))
+            row |= {f"p{p}_{name}": rank(values, p / 100) for p in (95, 99)}
+        row |= {"mean_slowdown": float(slowdown.mean()), "utilization": self.utilization}
+        return row | {
             "preemptions": int(jobs["preemptions"].sum()),
+            "idle_gpu_hours": self.idle_hours,
         }
 
-
-def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:
-    ordered = np.sort(values.to_numpy(float))
-    return {
-        f"mean_{name}": float(ordered.mean()),
-        f"median_{name}": float(np.median(ordered)),
-        f"p95_{name}": rank(ordered, 0.95),
-        f"p99_{name}": rank(ordered, 0.99),
-    }
+    def differs(self, recorded: Outcome) -> tuple[Ints, Ints]:
+        """Return which jobs wait less than recorded, and which longer: 1 or 0 for each."""
+        more = self.jobs["wait"].to_numpy() - recorded.jobs["wait"].to_numpy()
+        return (more < -MARGIN).astype(np.int64), (more > MARGIN).astype(np.int64)
 
 
-def recorded_outcome(period: Period) -> Outcome:
-    """Return what the record says."""
-    jobs = period.simulated
-    end = jobs["end"].fillna(period.horizon).to_numpy(float)
-    start = jobs["start"].to_numpy(float)
-    places = np.arange(len(jobs))
-    held = Spans(places, start - period.origin, end - period.origin, jobs["gpus"].to_numpy(float))
-    return _outcome(RECORDED, period, held, None, 0)
-
-
-def simulated_outcome(name: str, period: Period, workload: Workload, run: Simulation) -> Outcome:
-    """Return what a simulation of a period came to; it is audited."""
-    segments = frame(run.log, "segments")
-    place = {job_id: i for i, job_id in enumerate(period.simulated["id"])}
-    position = np.array([place[job.id] for job in workload.jobs], np.int64)
-    held = Spans(
-        position[segments["job"].to_numpy(np.int64)],
-        segments["start"].to_numpy(float),
-        segments["end"].to_numpy(float),
-        segments["gpus"].to_numpy(float),
-    )
-    return _outcome(name, period, held, run, len(run.audit().violations))
-
-
-def _outcome(
-    name: str, period: Period, held: Spans, run: Simulation | None, violations: int
-) -> Outcome:
-    jobs = period.simulated
-    counted = np.flatnonzero((jobs["role"] == "counted").to_numpy())
+def outcome_of(name: str, conditions: tuple[str, ...], period: Period, run: Simulation) -> Outcome:
+    """Return what a simulation of a period came to; it is audited, but for the record's replay."""
+    recorded = name == RECORDED
     capacity = float(period.capacity.total)
-    begin = np.maximum(jobs["eligible"].to_numpy(float), period.since) - period.origin
-    every_wait = gaps(held, begin, jobs["gpus"].to_numpy(float))
-    is_counted = np.isin(every_wait.job, counted)
-    waits = Spans(
-        every_wait.job[is_counted],
-        every_wait.start[is_counted],
-        every_wait.end[is_counted],
-        every_wait.gpus[is_counted],
-    )
-    since, until = period.since - period.origin, period.until - period.origin
-    rows = period.outcome(run)
-    rows["idle"] = idle_shares(held, waits, capacity, len(jobs))[counted]
+    window = np.array([period.since, period.until]) - period.origin
+    times, held = count_over_time(run.log, run.jobs, "gpus")
+    held = held.clip(max=capacity)  # GPUs that jobs share count once
+    moments, waiting = count_over_time(run.log, run.jobs, "waiting")
+    every = np.union1d(times, moments)
+    idle = np.where(_at(moments, waiting, every) > 0, capacity - _at(times, held, every), 0.0)
+    used = float(np.diff(integral(times, held, window))[0])
     return Outcome(
         name=name,
-        jobs=rows,
-        held=held,
-        waits=waits,
-        utilization=held_time(held, capacity, since, until) / (capacity * (until - since)),
-        violations=violations,
-        shares_gpus=run is not None and run.shares_gpus,
+        conditions=conditions,
+        jobs=period.outcome(None if recorded else run),
+        utilization=used / (capacity * float(window[1] - window[0])),
+        idle_hours=float(np.diff(integral(every, idle, window))[0]) / 3600,
+        violations=0 if recorded else len(run.audit().violations),
         run=run,
     )
 
 
-def later(outcome: Outcome, recorded: Outcome) -> Floats:
-    """Return which jobs wait longer than recorded, by more than `MARGIN`: 1 or 0 for each."""
-    longer = outcome.jobs["wait"].to_numpy() > recorded.jobs["wait"].to_numpy() + MARGIN
-    return longer.astype(float)
-
-
-def earlier(outcome: Outcome, recorded: Outcome) -> Floats:
-    """Return which jobs wait less than recorded, by more than `MARGIN`: 1 or 0 for each."""
-    shorter = outcome.jobs["wait"].to_numpy() < recorded.jobs["wait"].to_numpy() - MARGIN
-    return shorter.astype(float)
+def _at(times: Floats, values: Floats, every: Floats) -> Floats:
+    """Return a curve from each of some times on."""
+    place = np.searchsorted(times, every, side="right")
+    return np.concatenate(([0.0], values))[place]

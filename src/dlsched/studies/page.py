@@ -1,301 +1,158 @@
-"""study.html: one page without external resources, and a study in a notebook."""
+"""The files of a study: a page, all figures as JSON, every job and every row left out as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from html import escape
-from importlib import resources
+import math
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any, Final
 
-from dlsched.extras import require
+from dlsched.display import markup
+from dlsched.display.page import frame_table, template
 from dlsched.names import VERSION
-from dlsched.records.readers.values import counted
-from dlsched.studies.figures import Figures
-from dlsched.studies.groups import GROUPS, UNKNOWN
-from dlsched.studies.pictures import Picture
-from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, reach_verdict, span
-from dlsched.text.figures import percent, shorten
+from dlsched.schema.files import make_folder, write_bytes, write_json
+from dlsched.studies.figures import GROUPS, UNKNOWN, Figures
+from dlsched.studies.pictures import draw_pictures, moment_text
+from dlsched.studies.verdict import reach_verdict
+from dlsched.sweeps.safe_csv import csv_bytes
+from dlsched.text.figures import amount, percent, shorten, span
 
-CAUSE_COLOURS = {
-    "not yet eligible": (
-        "#9aa5b1",
-        "the job was not yet eligible: a dependency, or a time to begin",
-    ),
-    "no room": ("#0072b2", "no room on the nodes"),
-    "behind": ("#56b4e9", "room, but an earlier job had none"),
-    "held back": ("#d55e00", "room, but held back for a reason that is not in the record"),
-}
-"""Colour and words of each cause."""
-MOST_GROUPS = 8
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT: Final = 2
+"""Version of study.json."""
+MOST_GROUPS: Final = 8
 """Groups of a kind on the page; study.json has all."""
-MOST_NOTES = 12
-COMPLETIONS_TEXT = (
-    "Slowdown is the time from submission to end over the running time, on average. The gap is the "
-    "share of the mean time that lies above the certified bound, which holds for every schedule of "
-    "these jobs on these nodes; it was re-checked in exact arithmetic."
-)
-GROUPS_TEXT = (
-    "Hours of waiting saved against the record, by the policies; negative: they wait longer. In "
-    "brackets: jobs that would have waited longer by more than a second."
-)
-UNITS = {"gpu": "GPU", "cpu": "CPU", "node": "node"}
 
 
-@dataclass(frozen=True)
-class PageTable:
-    """A table of texts; the numbers among its columns stand at the right."""
-
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Sequence[int]
-    marked: Sequence[str] = ()
-
-
-def study_page(study: Figures, pictures: Sequence[Picture]) -> str:
-    """Return the page.
-
-    Raises
-    ------
-    ExtraMissing
-        If jinja2 is not installed.
-    """
-    jinja2 = require("jinja2", "the page of a study")
-    source = resources.files("dlsched.studies").joinpath("study.html.jinja").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    page: str = template.render(**_context(study, pictures))
-    return page
-
-
-def _context(study: Figures, pictures: Sequence[Picture]) -> dict[str, Any]:
-    history, period = study.history, study.period
-    unit = UNITS[history.resource]
-    causes, verdict = _causes(study), reach_verdict(study)
-    return {
-        "title": f"What other schedulers would have done: {Path(history.where).name}",
-        "subtitle": f"{len(study.recorded.jobs):,} jobs, {_window(study)}"
-        + (f", partition {period.partition}" if period.partition else "")
-        + f"; {period.capacity.total:,} {unit}s on {counted(len(period.capacity.nodes), 'node')}",
-        "verdict": verdict,
-        "warnings": [*history.warnings, *_dropped_much(study)],
-        "causes": causes,
-        "causes_text": "; ".join(cause["text"] for cause in causes),
-        "remedies": verdict.remedies,
-        "waits": wait_table(study),
-        "waits_text": _waits_text(study),
-        "completions": completion_table(study),
-        "completions_text": COMPLETIONS_TEXT,
-        "pictures": pictures,
-        "groups": _groups(study),
-        "groups_text": GROUPS_TEXT,
-        "facts": _facts(study),
-        "notes": [*history.notes[:MOST_NOTES], *period.notes],
-        "reasons": _reasons(study),
-        "assumptions": study.assumptions,
-        "version": VERSION,
-    }
-
-
-def moment_text(study: Figures, moment: float) -> str:
-    """Return a moment of the record in its zone, or the seconds from its origin."""
-    if not study.history.dated:
-        return f"{moment:,.0f} s"
-    return f"{datetime.fromtimestamp(moment, ZoneInfo(study.history.timezone)):%Y-%m-%d %H:%M}"
-
-
-def _window(study: Figures) -> str:
-    since, until = (moment_text(study, m) for m in (study.period.since, study.period.until))
-    zone = f" ({study.history.timezone})" if study.history.dated else ""
-    return f"{since} to {until}{zone}"
-
-
-def _causes(study: Figures) -> list[dict[str, Any]]:
-    """Return the parts of the recorded waiting, for the bar."""
-    table = study.explained.table
-    if not study.history.recorded_waits or not table["hours"].sum():
-        return []
-    unit = UNITS[study.history.resource]
-    return [
-        {
-            "colour": CAUSE_COLOURS[cause][0],
-            "percent": f"{100 * share:.2f}",
-            "text": f"{100 * share:.1f} % ({amount(hours)} h, {amount(gpu_hours)} {unit}-hours): "
-            f"{CAUSE_COLOURS[cause][1]}",
-        }
-        for cause, hours, gpu_hours, share in table[
-            ["cause", "hours", "gpu_hours", "share"]
-        ].itertuples(index=False)
-    ]
-
-
-def _dropped_much(study: Figures) -> list[str]:
-    if study.history.rows and len(study.history.dropped) > DROPPED_TOO_MUCH * study.history.rows:
-        return [
-            f"{len(study.history.dropped):,} of {study.history.rows:,} rows were left out; "
-            "see below."
-        ]
-    return []
-
-
-def wait_table(study: Figures) -> PageTable:
-    """Return the table of waits."""
-    import pandas as pd
-
-    unit = UNITS[study.history.resource]
-    heads = [
-        "",
-        "mean wait",
-        "against the record",
-        "median",
-        "p95",
-        "p99",
-        "wait less",
-        "wait longer",
-        f"idle {unit}-hours",
-        "preemptions",
-    ]
-    rows = []
-    for row in study.table.to_dict("records"):
-        name = str(row["policy"])
-        if pd.isna(row["mean_wait"]):
-            continue
-        own = [name, span(row["mean_wait"])]
-        if pd.isna(row["wait_hours"]):
-            rows.append([*own, *[""] * (len(heads) - 2)])
-            continue
-        difference = "" if name == study.recorded.name else _difference(row["saved_wait"])
-        counts = (
-            ["", ""]
-            if name == study.recorded.name
-            else [f"{row['earlier']:,.0f}", f"{row['later']:,.0f}"]
-        )
-        spans = [span(row[f"{part}_wait"]) for part in ("median", "p95", "p99")]
-        last = [amount(row["idle_gpu_hours"]), f"{row['preemptions']:,.0f}"]
-        rows.append([*own, difference, *spans, *counts, *last])
-    if not study.history.recorded_waits:
-        rows = rows[1:]
-    return PageTable(heads, rows, range(1, len(heads)), (study.recorded.name,))
-
-
-def completion_table(study: Figures) -> PageTable:
-    """Return the table of times from submission to end."""
-    import pandas as pd
-
-    heads = ["", "mean", "median", "p95", "p99", "slowdown", "utilization", "gap to the bound"]
-    rows = []
-    for row in study.table.to_dict("records"):
-        own = [str(row["policy"]), span(row["mean_jct"])]
-        if pd.isna(row["median_jct"]):
-            rows.append([*own, *[""] * (len(heads) - 2)])
-            continue
-        spans = [span(row[f"{part}_jct"]) for part in ("median", "p95", "p99")]
-        gap = row["gap"]
-        missing = pd.isna(gap)
-        rows.append(
-            [
-                *own,
-                *spans,
-                f"{row['mean_slowdown']:,.1f}",
-                percent(row["utilization"]),
-                "" if missing else percent(max(0.0, gap)),
-            ]
-        )
-    if not study.history.recorded_waits:
-        rows = rows[1:]
-    return PageTable(heads, rows, range(1, len(heads)), (study.recorded.name,))
-
-
-def _difference(seconds: float) -> str:
-    if abs(seconds) < 0.5:
-        return "the same"
-    return f"{span(abs(seconds))} {'less' if seconds > 0 else 'more'}"
-
-
-def _waits_text(study: Figures) -> str:
-    shares = [outcome.name for outcome in study.outcomes if outcome.shares_gpus]
-    text = (
-        "Waiting is the time without "
-        f"{UNITS[study.history.resource]}s from submission on. Idle hours are those in which a "
-        "counted job waited, whether it would have fitted or not. p95 and p99: 5 % and 1 % of the "
-        "jobs waited longer."
-    )
-    if shares:
-        text += (
-            f" Under {', '.join(shares)} jobs share GPUs: they wait less and run longer, so "
-            "compare the times to the end."
-        )
-    return text
-
-
-def _groups(study: Figures) -> list[dict[str, Any]]:
-    """Return who gains and who loses, of the groups with most waiting."""
-    shown = []
-    for what in GROUPS:
-        frame = study.by(what)
-        names = frame[what].drop_duplicates().tolist()
-        if names == [UNKNOWN] or (len(names) < 2 and what != "size"):
-            continue
-        names_of = [outcome.name for outcome in study.outcomes]
-        heads = [what, "jobs", "recorded wait", *names_of]
-        rows = []
-        for name in names[:MOST_GROUPS]:
-            group = frame[frame[what] == name].set_index("policy")
-            own = group.loc[study.recorded.name]
-            saved = [
-                f"{group.at[policy, 'saved_hours']:+,.1f} h ({group.at[policy, 'later']:,})"
-                for policy in names_of
-            ]
-            hours = f"{own['wait_hours']:,.1f} h"
-            rows.append([shorten(str(name), 40), f"{own['jobs']:,}", hours, *saved])
-        more = len(names) - MOST_GROUPS
-        text = f"And {more:,} more, with less waiting; study.json has all." if more > 0 else ""
-        table = PageTable(heads, rows, range(1, len(heads)))
-        shown.append({"name": what, "table": table, "more": text})
-    return shown
-
-
-def _facts(study: Figures) -> list[tuple[str, str]]:
-    history, period = study.history, study.period
-    roles = period.jobs["role"].value_counts()
-    counts = ", ".join(f"{count:,} {role}" for role, count in roles.items())
-    details = study.check.details
-    replay = (
-        f"{details['jobs']:,.0f} jobs, largest difference {details['largest_difference']:,.6g} s, "
-        f"{details['overfull']:,.0f} nodes overfull"
-    )
-    audits = sum(outcome.violations for outcome in study.outcomes)
-    return [
-        ("file", f"{Path(history.where).name}: {history.rows:,} rows, {history.format}"),
-        ("jobs", f"{len(history.jobs):,}; {len(history.dropped):,} rows left out"),
-        ("time zone", history.timezone if history.dated else "none: moments have no dates"),
-        ("window", f"{_window(study)}: {counts}"),
-        (
-            "capacity",
-            f"{period.capacity.total:,} {UNITS[history.resource]}s: {period.capacity.source}",
-        ),
-        ("replay of the recorded starts", replay),
-        ("audit of the simulations", f"{audits:,} violations" if audits else "nothing found"),
-    ]
-
-
-def _reasons(study: Figures) -> PageTable:
-    counts = study.history.dropped["reason"].value_counts()
-    rows = [[shorten(str(reason), 90), f"{count:,}"] for reason, count in counts.head(12).items()]
-    return PageTable(["reason", "rows"], rows, [1])
+def shown(study: Figures) -> pd.DataFrame:
+    """Return the table of figures, each with its terms, without a record that has no waits."""
+    table = study.table
+    terms = [f" ({text})" if text else "" for text in table["terms"]]
+    table = table.assign(policy=table["policy"] + terms)
+    return table if study.history.recorded_waits else table.iloc[1:]
 
 
 def study_html(study: Figures) -> str:
-    """Return the verdict and the table of waits for a notebook."""
-    table = wait_table(study)
-    head = "".join(f"<th>{escape(text)}</th>" for text in table.heads)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
+    """Return the verdict and the waits for a notebook."""
+    words: dict[str, Any] = {"policy": ("policy", str)}
+    words |= {f"{part}_wait": (part, span) for part in ("mean", "median", "p95", "saved")}
+    headline = markup.line(reach_verdict(study).headline)
+    return markup.block(headline, frame_table(shown(study), words))
+
+
+def save_study(study: Figures, folder: Path) -> list[Path]:
+    """Write the files of a study; see `dlsched.studies.comparison.Study.save`."""
+    pictures = list(draw_pictures(study))
+    history, period = study.history, study.period
+    page = template("dlsched.studies", "study.html.jinja").render(
+        study=study,
+        verdict=reach_verdict(study),
+        shown=shown(study),
+        name=Path(history.where).name,
+        unit={"gpu": "GPU", "cpu": "CPU", "node": "node"}[history.resource],
+        window=" to ".join(moment_text(study, m) for m in (period.since, period.until)),
+        groups=list(filter(None, (_group(study, what) for what in GROUPS))),
+        pictures=pictures,
+        version=VERSION,
+        words={"count": "{:,.0f}".format, "span": span, "amount": amount},
+        percent=lambda share: percent(round(share, 9)),
+        table_of=frame_table,
+        str=str,
     )
-    headline = reach_verdict(study).headline
-    return (
-        f'<div style="overflow-x:auto;color:inherit"><p><b>{escape(headline)}</b></p>'
-        f"<table><tr>{head}</tr>{rows}</table></div>"
+    contents = {"study.html": page.encode(), "jobs.csv": csv_bytes(jobs_frame(study))}
+    tables = {"dropped": history.dropped, "table": study.table, "nodes": study.nodes}
+    contents |= {f"{name}.csv": csv_bytes(frame) for name, frame in tables.items()}
+    contents |= {f"{picture.name}.svg": picture.content for picture in pictures}
+    make_folder(folder)
+    for name, content in contents.items():
+        write_bytes(folder / name, content)
+    write_json(folder / "study.json", study_data(study))
+    return [folder / name for name in (*contents, "study.json")]
+
+
+def _group(study: Figures, what: str) -> tuple[str, str, int] | None:
+    """Return who gains and who loses, of the groups with most waiting; None if there is one."""
+    frame = study.by(what)
+    names = frame[what].drop_duplicates()
+    if [*names] == [UNKNOWN] or (len(names) < 2 and what != "size"):
+        return None
+    hours, later = (
+        frame["saved_hours"].map("{:+,.1f} h".format),
+        frame["later"].map(" ({:,})".format),
     )
+    wide = frame.assign(saved=hours + later).pivot(index=what, columns="policy", values="saved")
+    first = frame[frame["policy"] == study.recorded.name].head(MOST_GROUPS)
+    words: dict[str, Any] = {what: (what, lambda name: shorten(name, 40))}
+    words |= {"jobs": ("jobs", "{:,}".format), "wait_hours": ("recorded", "{:,.1f} h".format)}
+    words |= {outcome.name: (outcome.label, str) for outcome in study.outcomes}
+    table = frame_table(first.join(wide.drop(columns=study.recorded.name), on=what), words)
+    return what, table, len(names) - MOST_GROUPS
+
+
+def jobs_frame(study: Figures) -> pd.DataFrame:
+    """Return one row per counted job: what was recorded, and start, end and wait by policy."""
+    columns = [
+        "id",
+        "user",
+        "account",
+        "qos",
+        "partition",
+        "gpus",
+        "submit",
+        "start",
+        "end",
+        "wait",
+    ]
+    jobs = study.recorded.jobs[columns].copy()
+    for outcome in (study.ran, *study.outcomes):
+        for column in columns[-3:]:
+            jobs[f"{column} {outcome.name}"] = outcome.jobs[column].to_numpy()
+    return jobs
+
+
+def study_data(study: Figures) -> dict[str, Any]:
+    """Return the figures of a study as plain JSON data; moments are seconds since 1970."""
+    history, period, runs = study.history, study.period, study.runs
+    stated = ("knows", "delay", "restart", "preemption", "seed", "source_of_stages")
+    read = ("format", "rows", "timezone", "resource", "notes", "warnings")
+    data = {
+        "dlsched_study": FORMAT,
+        "version": VERSION,
+        "verdict": asdict(reach_verdict(study)),
+        "options": {name: getattr(runs, name) for name in stated},
+        "file": {"name": Path(history.where).name}
+        | {name: getattr(history, name) for name in read},
+        "left_out": study.left_out,
+        "period": {name: getattr(period, name) for name in ("since", "until", "partition", "notes")}
+        | {"roles": period.jobs["role"].value_counts().to_dict()},
+        "capacity": {
+            "total": period.capacity.total,
+            "nodes": len(period.capacity.nodes),
+            "source": period.capacity.source,
+        },
+        "check": {"feasible": bool(study.check), **study.check.details},
+        "explained": {"share": study.explained.share, "causes": study.explained.table},
+        "table": study.table,
+        "parts": study.by_part,
+        "by": {what: study.by(what) for what in GROUPS},
+        "nodes": study.nodes,
+        "bounds": [asdict(limit) for limit in study.limits],
+        "audit_violations": {o.name: o.violations for o in (study.ran, *study.outcomes)},
+    }
+    plain: dict[str, Any] = _plain(data)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: frames as rows, None for a number that is missing."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("records")
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,22 +1,61 @@
-"""What a study may say: a sentence that an administrator can forward, and what qualifies it."""
+"""What a study may say: for each part of the cluster a sentence that a referee could sign.
+
+A part is supported if at least `ENOUGH` of its recorded waiting is explained, by what policies see,
+and the policy that the cluster is said to run waits, simulated, within `NEAR` of the record.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from dlsched.simulation.history.explanation import ENOUGH
+from dlsched.records.readers.values import counted
+from dlsched.simulation.history.explanation import ENOUGH, explained_share
 from dlsched.studies.figures import Figures
-from dlsched.studies.outcome import Outcome, later
+from dlsched.studies.outcome import AS_RAN
+from dlsched.text.figures import span
 
-BASELINE = "backfill"
-"""The policy that most clusters run, by which the model is compared with the record."""
-DROPPED_TOO_MUCH = 0.05
-_NOTHING = 0.5
+NEAR: Final = 0.2
+"""Share of the recorded mean wait by which the simulated one of what ran may differ."""
+OTHERS: Final = 0.05
+"""Share of a partition's held GPUs that jobs of others may hold."""
+NOTHING: Final = 0.5
 """Seconds of mean waiting below which nobody waited."""
-_NOT_REAL = (
-    "Policies start jobs where there was no room for them. What they seem to save by that is not "
-    "real: the figures below are not supported by this record."
-)
+MOST_PARTS: Final = 3
+"""Parts that the headline has; the table has all."""
+KNOWN: Final = {
+    "limit": "knowing the jobs' limits",
+    "truth": "knowing the jobs' true durations",
+    "user_mean": "knowing the means of users' earlier jobs",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What may be said of a part of the cluster.
+
+    Attributes
+    ----------
+    name, jobs
+        Its partitions, "" for a cluster that is not divided; how many jobs are counted.
+    wait, ran
+        Mean seconds that they waited in the record, and under what the cluster is said to run.
+    explained
+        Share of the recorded waiting that is explained, by what policies see.
+    reasons
+        Why it is not supported, the largest first; empty if it is, or if nobody waited.
+    sentence, evidence
+        What the headline says of it; what it rests on.
+    """
+
+    name: str
+    jobs: int
+    wait: float
+    ran: float
+    explained: float
+    reasons: tuple[str, ...]
+    sentence: str
+    evidence: str
 
 
 @dataclass(frozen=True)
@@ -26,176 +65,118 @@ class Verdict:
     Attributes
     ----------
     headline
-        One sentence.
+        What is said of each part of the cluster.
     supported
-        Whether the record supports savings.
+        Whether the record supports savings, in every part where jobs waited.
     sentences
-        What qualifies it.
-    remedies
-        What to export besides, so that more is explained.
+        What it rests on.
+    claims
+        The parts; empty if the record as a whole allows no claim.
     """
 
     headline: str
     supported: bool
-    sentences: tuple[str, ...]
-    remedies: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
-def span(seconds: float) -> str:
-    """Return a duration as people say it: 45 s, 12 min, 2.1 h, 3.4 days."""
-    size = abs(seconds)
-    if size < 120:
-        return f"{seconds:,.0f} s"
-    if size < 600:
-        return f"{seconds / 60:,.1f} min"
-    if size < 3600:
-        return f"{seconds / 60:,.0f} min"
-    if size < 3 * 86400:
-        return f"{seconds / 3600:,.1f} h"
-    return f"{seconds / 86400:,.1f} days"
+def against(seconds: float, recorded: float) -> str:
+    """Return by how much a wait differs from the recorded one, which is above 0."""
+    percent = round(100 * (seconds / recorded - 1))
+    return f"{abs(percent)} % {'more' if percent > 0 else 'less'} than" if percent else "as long as"
+
+
+def near(seconds: float, recorded: float) -> bool:
+    """Return whether a mean wait is within `NEAR` of the recorded one."""
+    return abs(seconds - recorded) <= NEAR * recorded
 
 
 def reach_verdict(study: Figures) -> Verdict:
     """Return what a study may say."""
-    mean = study.recorded.row["mean_wait"]
-    share = study.explained.share
-    replayed = study.history.recorded_waits
-    if replayed and not study.check:
-        found = study.check.details
-        headline = (
+    if headline := _forbidden(study):
+        return Verdict(f"{headline} No saving is claimed.", False)
+    claims = tuple(_claim(study, k) for k in range(len(study.parts)))
+    supported = not any(claim.reasons for claim in claims)
+    waited = [claim for claim in claims if claim.wait >= NOTHING]
+    if not waited:
+        text = "Nobody waited in this record: there is no waiting to save."
+        return Verdict(text, supported, (), claims)
+    shown = sorted(claims, key=lambda claim: -claim.jobs * claim.wait)[:MOST_PARTS]
+    texts = [claim.sentence for claim in shown]
+    if len(claims) > MOST_PARTS:
+        good = sum(not claim.reasons for claim in waited)
+        texts.insert(0, f"{good} of {len(waited)} parts in which jobs waited are supported.")
+    sentences = [claim.evidence for claim in shown if claim.evidence]
+    best = min(study.outcomes, key=lambda outcome: outcome.mean)
+    later = int(best.differs(study.recorded)[1].sum())
+    if supported:
+        counts = f"{later:,} of {len(best.jobs):,} jobs would have waited longer than recorded."
+        sentences += [
+            "Smaller differences between a policy and the record say nothing.",
+            f"Under {best.label} {counts}",
+        ]
+    return Verdict(" ".join(texts), supported, tuple(sentences), claims)
+
+
+def _forbidden(study: Figures) -> str:
+    """Return a headline if the record as a whole allows no claim; else ""."""
+    found, others = study.check.details, study.period.others
+    if not study.history.recorded_waits:
+        return f"This file does not say when jobs started; {_policies(study, 0)}."
+    if not study.check:
+        return (
             f"This record contradicts itself: replayed, {found['different']:,.0f} of "
             f"{found['jobs']:,.0f} jobs start at another time, by up to "
             f"{found['largest_difference']:,.0f} s, and {found['overfull']:,.0f} nodes hold more "
-            "than they have. No saving is claimed."
+            "than they have."
         )
-        return Verdict(headline, False, (), _remedies(study))
-    if replayed and mean < _NOTHING:
-        return Verdict("Nobody waited in this record: there is no waiting to save.", True, (), ())
-    if headline := _others(study):
-        return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
-    if not replayed:
-        headline = (
-            "This file does not say when jobs started: the policies are compared with each other "
-            "only, and no saving is claimed."
-        )
-        return Verdict(headline, False, (_policies(study),), ())
-    if not study.explained.supported:
-        # Rounded down: 79.9 % are not 80 %.
-        percent, why, sentence = int(100 * share), "explained by this record", _unexplained(study)
-        if share >= ENOUGH:
-            percent = int(100 * (share - study.explained.without_cpus))
-            why, sentence = "because CPUs of nodes were full, which policies do not see", _NOT_REAL
-        said = span(mean) if mean < 120 else f"{mean:,.0f} s ({span(mean)})"
-        headline = f"Of {said} mean waiting {percent} % is {why}: no saving is claimed."
-        return Verdict(headline, False, (sentence,), _remedies(study))
-    headline = f"The record waits {span(mean)} on average. {_policies(study)}"
-    sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
-    sentences += _baseline(study)
-    remedies = _remedies(study)[: int(study.period.capacity.measured)]
-    return Verdict(headline, True, tuple(sentences), remedies)
-
-
-def _others(study: Figures) -> str:
-    """Return a headline if jobs of other partitions are on a partition's nodes; else ""."""
-    others = study.period.others
-    if others > DROPPED_TOO_MUCH:
+    if others > OTHERS:
         return (
-            f"Jobs of other partitions hold {others:.0%} of what is held on the nodes of "
-            f"{study.period.partition}, and policies do not see them: no saving is claimed."
+            f"Not supported: jobs of other partitions hold {others:.0%} of what is held on the "
+            f"nodes of {study.period.partition}, and policies do not see them."
         )
     return ""
 
 
-def _policies(study: Figures) -> str:
-    """Return what each policy and any schedule would wait, and how many jobs would wait longer."""
-    known = {
-        "limit": "Knowing the jobs' limits",
-        "truth": "Knowing the jobs' true durations",
-        "user_mean": "Knowing the means of users' earlier jobs",
-    }
-    first, *others = [(_named(o), span(o.row["mean_wait"])) for o in study.outcomes]
-    waits = [f"{first[0]} would wait {first[1]}", *(" ".join(other) for other in others)]
-    text = f"{known[study.knows]}, {', '.join(waits)}"
-    limits = [limit.mean_wait for limit in study.limits if limit.mean_wait is not None]
-    if limits:
-        shared = any(outcome.shares_gpus for outcome in study.outcomes)
+def _claim(study: Figures, k: int) -> Claim:
+    part, jobs = study.parts[k], study.explained.jobs
+    policy = study.ran.label.removeprefix(AS_RAN)
+    begin = f"{part.name} ({counted(len(part.jobs), 'job')}): " if part.name else ""
+    wait, ran = (outcome.mean_wait(part) for outcome in (study.recorded, study.ran))
+    if wait < NOTHING:
+        return Claim(part.name, len(part.jobs), wait, ran, 1.0, (), f"{begin}nobody waited.", "")
+    own = jobs[jobs["id"].isin(study.recorded.jobs["id"].iloc[part.jobs])]
+    share, seen = (explained_share(own, f"held_back{end}") for end in ("", "_without_cpus"))
+    reasons = []
+    if share < ENOUGH:  # rounded down: 79.9 % are not 80 %
+        reasons.append((1 - share, f"only {int(100 * share)} % of that is explained by it"))
+    elif seen < ENOUGH:
+        text = "of that is because CPUs of nodes were full, which policies do not see"
+        reasons.append((1 - seen, f"{100 * (share - seen):.0f} % {text}"))
+    if not near(ran, wait):
+        text = f"{policy}, which the cluster is said to run, waits {against(ran, wait)} that"
+        reasons.append((abs(ran / wait - 1), f"{text} in the simulator ({span(ran)})"))
+    ordered = tuple(text for _, text in sorted(reasons, key=lambda reason: -reason[0]))
+    said = f"the record waits {span(wait)} on average"
+    sentence = f"{begin}Supported: {said}; {_policies(study, k)}."
+    if ordered:
+        sentence = f"{begin}Not supported: {said}, and {ordered[0]}. No saving is claimed."
+    evidence = (
+        f"{begin}{int(100 * min(share, seen))} % of the waiting is explained by what policies see; "
+        f"{100 * ENOUGH:.0f} % are asked for. In the simulator {policy} waits {span(ran)}, "
+        f"{against(ran, wait)} the record; {100 * NEAR:.0f} % are allowed."
+    )
+    return Claim(
+        part.name, len(part.jobs), wait, ran, min(share, seen), ordered, sentence, evidence
+    )
+
+
+def _policies(study: Figures, k: int) -> str:
+    """Return what each policy and any schedule would wait in a part."""
+    waits = [f"{o.label} {span(o.mean_wait(study.parts[k]))}" for o in study.outcomes]
+    text = f"{KNOWN[study.runs.knows]}, policies would wait: {', '.join(waits)}"
+    shared = any(outcome.shares_gpus for outcome in study.outcomes)
+    for limit in study.limits[:1]:
         whose = "no schedule without sharing" if shared else "no schedule"
-        text += f"; {whose} can wait less than {span(limits[0])}"
-    if not study.history.recorded_waits:
-        return f"{text}."
-    best = best_of(study)
-    worse = int(later(best, study.recorded).sum())
-    stopped = int(best.jobs["preemptions"].sum())
-    return (
-        f"{text}. Under {best.name} {worse:,} of {len(best.jobs):,} jobs would have waited longer"
-        + (f", and jobs be preempted {stopped:,} times." if stopped else ".")
-    )
-
-
-def _named(outcome: Outcome) -> str:
-    """Return a policy's name, and that its jobs' stages were drawn: no record has any."""
-    jobs = () if outcome.run is None else outcome.run.meta["workload"]["jobs"]
-    drawn = any("stages" in job for job in jobs)
-    return f"{outcome.name} (with drawn stages of iterations)" if drawn else outcome.name
-
-
-def best_of(study: Figures) -> Outcome:
-    """Return the outcome with the least mean waiting."""
-    return min(study.outcomes, key=lambda outcome: float(outcome.jobs["wait"].mean()))
-
-
-def _baseline(study: Figures) -> list[str]:
-    """Return how far simulated backfill is from the record: the size of the model's error."""
-    found = [outcome for outcome in study.outcomes if outcome.name == BASELINE]
-    if not found:
-        return []
-    recorded, simulated = (o.row["mean_wait"] for o in (study.recorded, found[0]))
-    difference = simulated / recorded - 1
-    way = "less" if difference < 0 else "more"
-    return [
-        f"Simulated backfill waits {abs(100 * difference):.0f} % {way} than the record: if the "
-        "cluster runs backfill, so large is what the model leaves out, and smaller differences "
-        "between a policy and the record say nothing. Compare policies with simulated backfill, "
-        "too."
-    ]
-
-
-def _unexplained(study: Figures) -> str:
-    """Return what is not known of the waiting, and what follows."""
-    table = study.explained.table.set_index("cause")
-    held = table.loc["held back"].to_dict()
-    unit = {"gpu": "GPU", "cpu": "CPU", "node": "node"}[study.history.resource]
-    return (
-        f"In {100 * held['share']:.0f} % of the waiting hours ({amount(held['hours'])} h, "
-        f"{amount(held['gpu_hours'])} {unit}-hours) the job that waited would have fitted on the "
-        "nodes as recorded, and no job before it was waiting for room. Why it did not start is "
-        "not in the record: holds, limits of users and accounts, reservations, nodes that were "
-        "down, licences, memory, or jobs that the export lacks. A policy simulated without these "
-        "does not wait there, and what it seems to save is not real: the figures below are not "
-        "supported by this record."
-    )
-
-
-def amount(hours: float) -> str:
-    """Return hours with as many digits as say something."""
-    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
-
-
-def _remedies(study: Figures) -> tuple[str, ...]:
-    """Return what to export besides."""
-    found = []
-    if study.period.capacity.measured:
-        found.append(
-            'the nodes, as sinfo -N -o "%N|%G|%P" prints them (--nodes): the capacity taken here '
-            "is the peak of what was held"
-        )
-    if study.period.partition is not None:
-        found.append("all partitions that share these nodes (leave --partition out)")
-    found += [
-        "all users' jobs and all partitions, from well before the window until well after it "
-        "(sacct -a), so that no job is missing at its borders",
-        "what else decides: limits of users and accounts (sacctmgr show qos, show assoc), "
-        "reservations and nodes that were down (sacctmgr show event): dlsched does not read them, "
-        "they tell you whether policies without them are a fair comparison",
-    ]
-    return tuple(found)
+        text += f"; {whose} can wait less than {span(limit.by_part[k] or 0)}"
+    return text

@@ -10,13 +10,13 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.files import picture_bytes
+from dlsched.display.page import Picture, drawn, html_table, in_text, template
 from dlsched.display.table import Row, data_frame, summary_words
 from dlsched.errors import OptionError
 from dlsched.extras import require
@@ -25,7 +25,6 @@ from dlsched.results import statistics
 from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
-from dlsched.sweeps.page import Picture, drawn, html_table, in_text
 from dlsched.sweeps.safe_csv import csv_parts
 from dlsched.sweeps.simulation_report import sections
 from dlsched.sweeps.simulation_rows import simulation_rows
@@ -95,7 +94,7 @@ def write_report(
         If there are no results.
     """
     for needed in ("itables", "matplotlib", "jinja2"):  # before a file is written
-        jinja2 = require(needed, "dlsched report")
+        require(needed, "dlsched report")
     target = Path(out) if out is not None else Path(folder) / "report"
     on_part("the statistics")
     with Store(folder) as store:
@@ -157,9 +156,9 @@ def write_report(
         "confidence": f"{profiles.CONFIDENCE:.0%}",
     }
     del short  # a table of 100,000 rows takes its memory
-    source = resources.files("dlsched.sweeps").joinpath("report.html.jinja").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    page = template.generate(values | {"all_runs": _all_runs(runs) if len(runs) else ""})
+    page = template("dlsched.sweeps", "report.html.jinja").generate(
+        values | {"all_runs": _all_runs(runs) if len(runs) else ""}
+    )
     keep("index.html", (text.encode() for text in page))
     return written
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from dlsched.display.charts import styles
 from dlsched.display.drawing.style import set_labels
+from dlsched.display.page import Picture, drawn, html_table, in_text
 from dlsched.display.table import Row
 from dlsched.errors import InstanceError
 from dlsched.results.statistics import Interval, Line, holm, interval, signed_rank
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
-from dlsched.sweeps.page import Picture, drawn, html_table, in_text
 from dlsched.sweeps.simulation_rows import load_simulation, table_rows
 from dlsched.sweeps.store import Store
 from dlsched.sweeps.workload_spec import BOUND

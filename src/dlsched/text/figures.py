@@ -42,6 +42,22 @@ def seconds(value: float | None) -> str:
     return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
 
 
+def span(seconds: float) -> str:
+    """Return a duration as people say it: 45 s, 12 min, 2.1 h, 3.4 days."""
+    size = abs(seconds)
+    for most, unit, name, digits in ((120, 1, "s", 0), (600, 60, "min", 1), (3600, 60, "min", 0)):
+        if size < most:
+            return f"{seconds / unit:,.{digits}f} {name}"
+    if size < 3 * 86400:
+        return f"{seconds / 3600:,.1f} h"
+    return f"{seconds / 86400:,.1f} days"
+
+
+def amount(number: float) -> str:
+    """Return a number with as many digits as say something."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
 def shorten(name: str, length: int) -> str:
     """Return a name, shortened to a number of characters, with an ellipsis at the end."""
     if len(name) <= length:

@@ -54,36 +54,38 @@ class Explanation:
         recorded occupancy), ``"behind"`` (room, but a job before it had none) and ``"held
         back"`` (room, and nobody before it without).
     jobs
-        Data frame with one row per job that waited: ``id``, ``gpus``, ``wait`` and the seconds of
-        each cause (``not_eligible``, ``no_room``, ``behind``, ``held_back``).
-    share
-        Share of the waiting hours that is explained: all causes but ``"held back"``; 1 if nobody
-        waited.
-    gpu_share
-        The same of the waiting GPU-hours.
-    without_cpus
-        What `share` would be if CPUs did not count: what jobs hold of them no policy sees.
+        Data frame with one row per job that waited: ``id``, ``gpus``, ``wait``, the seconds of
+        each cause (``not_eligible``, ``no_room``, ``behind``, ``held_back``), and
+        ``held_back_without_cpus``, if CPUs did not count.
     """
 
     table: pd.DataFrame
     jobs: pd.DataFrame
-    share: float
-    gpu_share: float
-    without_cpus: float = 1.0
 
     def __repr__(self) -> str:
         """Return the explained share, and how many jobs waited."""
         return f"<{len(self.jobs):,} jobs waited; {int(100 * self.share)} % is explained>"
 
     @property
+    def share(self) -> float:
+        """Share of the waiting hours that is explained; 1 if nobody waited."""
+        return explained_share(self.jobs, "held_back")
+
+    @property
+    def without_cpus(self) -> float:
+        """What `share` would be if CPUs did not count: what jobs hold of them no policy sees."""
+        return explained_share(self.jobs, "held_back_without_cpus")
+
+    @property
     def delay(self) -> float:
         """Mean seconds that a job was held back: a scheduler's own delay, if all is explained."""
         return float(self.jobs["held_back"].mean()) if len(self.jobs) else 0.0
 
-    @property
-    def supported(self) -> bool:
-        """Whether enough is explained for savings to be claimed, by what policies see."""
-        return min(self.share, self.without_cpus) >= ENOUGH
+
+def explained_share(jobs: pd.DataFrame, column: str) -> float:
+    """Return the share of some jobs' waiting that is not in a column of `Explanation.jobs`."""
+    total = float(jobs["wait"].sum())
+    return 1 - float(jobs[column].sum()) / total if total else 1.0
 
 
 def explain(
@@ -122,11 +124,12 @@ def explain(
     # Sums of floats: what is left of a wait that is explained is 0 up to rounding.
     left = start - eligible - no_room - behind
     jobs["held_back"] = np.where(np.abs(left) < 1e-6 * np.maximum(1, start - eligible), 0, left)
+    jobs["held_back_without_cpus"] = jobs["held_back"]
     jobs = jobs[jobs["wait"] > 0].reset_index(drop=True)
     causes = list(CAUSES)
     hours = jobs[causes].sum() / 3600
     gpu_hours = jobs[causes].mul(jobs["gpus"], axis=0).sum() / 3600
-    total, gpu_total = float(hours.sum()), float(gpu_hours.sum())
+    total = float(hours.sum())
     table = pd.DataFrame(
         {
             "cause": list(CAUSES.values()),
@@ -135,9 +138,7 @@ def explain(
             "share": hours.to_numpy() / total if total else np.zeros(len(causes)),
         }
     )
-    share = 1 - float(hours["held_back"]) / total if total else 1.0
-    gpu_share = 1 - float(gpu_hours["held_back"]) / gpu_total if gpu_total else 1.0
-    return Explanation(table, jobs, share, gpu_share)
+    return Explanation(table, jobs)
 
 
 class Head:
@@ -178,7 +179,7 @@ class Timeline:
         self._free = capacity.nodes["gpus"].to_numpy(float).copy()
         self._begin = waiting["eligible"].to_numpy(float)
         self._end = waiting["start"].to_numpy(float)
-        partitions = [_text(name) for name in waiting["partition"]]
+        partitions = [name if isinstance(name, str) else None for name in waiting["partition"]]
         shapes = map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"])
         needs = list(zip(partitions, waiting["class"].tolist(), shapes, strict=True))
         self._queues, queue_of = _numbered(partitions)
@@ -311,10 +312,6 @@ def _held_cpus(others: pd.DataFrame, index: Mapping[str, int]) -> Iterator[Held]
         for name in nodes:
             if name in index and end > start:
                 yield Held(start, end, index[name], 0.0, cpus / len(nodes))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _shape(

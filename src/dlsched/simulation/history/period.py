@@ -18,7 +18,7 @@ from dlsched.results.result import Report
 from dlsched.simulation.api import simulate
 from dlsched.simulation.engine.policy import Policy
 from dlsched.simulation.history.carrying import Carrying
-from dlsched.simulation.history.explanation import ENOUGH, Explanation, explain
+from dlsched.simulation.history.explanation import Explanation, explain
 from dlsched.simulation.history.replay import check_replay
 from dlsched.simulation.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.simulation.policies import make_policy
@@ -211,6 +211,7 @@ class Period:
         knows: Knows = "limit",
         delay: float = 0.0,
         workload: Workload | None = None,
+        cluster: Cluster | None = None,
         **options: Any,
     ) -> Simulation:
         """Return the simulation of a policy; options are those of `dlsched.simulation.simulate`.
@@ -223,15 +224,22 @@ class Period:
         ----------
         workload
             The simulated jobs, with more than the record says of them, in place of `workload`.
+        cluster
+            Other nodes; jobs that ran at the start on what is not there, or changed, wait first.
         """
         if workload is None:
             workload = self.workload(knows, delay=delay)
-        carried = self.simulated["id"][self.simulated["role"] == "carried"].tolist()
+        cluster = cluster or self.cluster
+        same = {server.id for server in cluster.servers} & self.cluster.by_id.keys()
+        same = {name for name in same if cluster.by_id[name] == self.cluster.by_id[name]}
+        jobs = self.simulated[self.simulated["role"] == "carried"]
+        there = [all(name in same for name, _ in nodes) for nodes in jobs["nodes"]]
+        carried = jobs["id"][np.array(there, bool)].tolist()
         if policy == "recorded" or not carried:
-            return simulate(workload, self.cluster, policy, **options)
+            return simulate(workload, cluster, policy, **options)
         own = {name: options.pop(name) for name in SIMULATE if name in options}
         made = make_policy(policy, own.pop("method", None), **options)
-        return simulate(workload, self.cluster, Carrying(made, carried), **own)
+        return simulate(workload, cluster, Carrying(made, carried), **own)
 
     def outcome(self, run: Simulation | None = None) -> pd.DataFrame:
         """Return when each counted job ran, on the record's clock.
@@ -244,12 +252,12 @@ class Period:
         Returns
         -------
         pandas.DataFrame
-            One row per counted job in the order of `jobs`: ``id``, ``user``, ``account``,
+            One row per counted job in the order of `jobs`: ``id``, ``user``, ``account``, ``qos``,
             ``partition``, ``gpus``, ``submit``, ``start``, ``end`` (seconds since 1970), ``wait``
             (time without GPUs, from the submission on), ``jct`` (from submission to the end),
             ``runtime``, ``preemptions``.
         """
-        columns = ["id", "user", "account", "partition", "gpus", "submit", "start", "end"]
+        columns = ["id", "user", "account", "qos", "partition", "gpus", "submit", "start", "end"]
         rows = self.jobs.loc[self.jobs["role"] == "counted", columns].reset_index(drop=True)
         runtime = rows["end"] - rows["start"]
         rows["preemptions"] = 0
@@ -267,8 +275,8 @@ class Period:
         rows["runtime"] = runtime
         return rows
 
-    def check(self) -> Report:
-        """Replay the recorded starts.
+    def check(self, run: Simulation | None = None) -> Report:
+        """Replay the recorded starts; `run` is the replay, if it was made before.
 
         Returns
         -------
@@ -277,8 +285,9 @@ class Period:
             and the simulation's audit finds nothing; else its violations say what. ``details`` has
             ``largest_difference`` in seconds, ``jobs``, ``overfull`` (nodes).
         """
-        with no_collection():
-            run = self.simulate("recorded", knows="truth")
+        if run is None:
+            with no_collection():
+                run = self.simulate("recorded", knows="truth")
         window = Clock(self.origin, self.since, self.horizon, 0.0)
         return check_replay(self.simulated, run, window, self.capacity)
 
@@ -293,11 +302,12 @@ class Period:
         of = dict(zip((job.id for job in workload.jobs), where.of_job.tolist(), strict=True))
         waiting = self.jobs[self.jobs["role"] == "counted"]
         waiting = waiting.assign(**{"class": [of[name] for name in waiting["id"]]})
-        found = bare = explain(waiting, held, self.capacity, others, where.servers)
-        if found.share >= ENOUGH and (waiting["cpus"] > 0).any():
+        found = explain(waiting, held, self.capacity, others, where.servers)
+        if (waiting["cpus"] > 0).any():
             some, held = waiting.assign(cpus=np.nan), held.assign(cpus=np.nan)
-            bare = explain(some, held, self.capacity, others[:0], where.servers)
-        return replace(found, without_cpus=bare.share)
+            bare = explain(some, held, self.capacity, others[:0], where.servers).jobs["held_back"]
+            found = replace(found, jobs=found.jobs.assign(held_back_without_cpus=bare))
+        return found
 
 
 def make_period(

@@ -9,7 +9,7 @@ import numpy as np
 from dlsched.problems.interleaving.instances.state import RECORDED
 from dlsched.problems.interleaving.structures.profiles import RESOURCES
 from dlsched.simulation.log import TABLES, Ending, Log
-from dlsched.simulation.measures.queue import blocking_index, fairness
+from dlsched.simulation.measures.queue import Floats, blocking_index, fairness, steps
 from dlsched.simulation.workload.clock import TICKS, ticks
 
 if TYPE_CHECKING:
@@ -26,6 +26,20 @@ TIMES = ["time", "start", "end", "overhead", "work", "lost"]
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
     return _in_seconds(_rows(log, table))
+
+
+def count_over_time(log: Log, jobs: pd.DataFrame, what: str) -> tuple[Floats, Floats]:
+    """Return a curve, as `steps` does: jobs ``"waiting"`` or ``"running"``, or ``"gpus"`` held."""
+    segments = frame(log, "segments")
+    size = segments["gpus"].to_numpy() if what == "gpus" else np.ones(len(segments))
+    times = [segments["start"], segments["end"]]
+    changes = [size, -size]
+    if what == "waiting":
+        jobs = jobs.dropna(subset=["end"])
+        ones = np.ones(len(jobs))
+        times = [jobs["submit"], jobs["end"], *times]
+        changes = [ones, -ones, -size, size]
+    return steps(np.concatenate(times), np.concatenate(changes))
 
 
 def _in_seconds(rows: pd.DataFrame) -> pd.DataFrame:

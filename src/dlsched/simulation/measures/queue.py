@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+Floats = NDArray[np.float64]
 COLUMNS = ["job", "start", "end", "work", "lost"]
 SAMPLES = 1000
 """Moments, evenly spaced from 0 to the makespan, at which the blocking index is taken."""
 
 
-def steps(times: Any, changes: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def steps(times: Any, changes: Any) -> tuple[Floats, Floats]:
     """Return a curve that starts at 0 and changes at times: the times, and the value from each on.
 
     Parameters
@@ -26,6 +27,12 @@ def steps(times: Any, changes: Any) -> tuple[NDArray[np.float64], NDArray[np.flo
     """
     moments, where = np.unique(np.asarray(times, float), return_inverse=True)
     return moments, np.cumsum(np.bincount(where, np.asarray(changes, float)))
+
+
+def integral(times: Floats, values: Floats, until: Floats) -> Floats:
+    """Return the integral of a curve that `steps` returned, up to each of some times."""
+    total = np.concatenate(([0.0], np.cumsum(values[:-1] * np.diff(times))))
+    return np.interp(until, times, total)
 
 
 def fairness(jobs: pd.DataFrame, gpus: int) -> pd.Series[float]:

@@ -19,8 +19,8 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.legend import colour_entries, entry, finish
 from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
-from dlsched.simulation.measures.metrics import frame
-from dlsched.simulation.measures.queue import steps
+from dlsched.simulation.measures.metrics import count_over_time, frame
+from dlsched.simulation.measures.queue import integral
 from dlsched.simulation.pictures.lanes import STRIPE, draw_owners, owners
 from dlsched.simulation.run import Simulation
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 COLUMNS = 1200
 """Columns of pixels of a timeline."""
+MOST_LANES = 2400
+"""GPUs of a timeline."""
+BUCKETS = 500
+"""Points of a curve: of more, it is the mean between as many, so that its file does not grow."""
 MOST_EDGES = 20_000
 """More edges than that would be denser than pixels, and are left out."""
 HOUR = 3600.0
@@ -39,7 +43,13 @@ VALUES = {"jct": "completion time", "queueing": "time without GPUs"}
 """What `draw_distribution` can draw."""
 
 
-def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | None = None) -> Axes:
+def draw_timeline(
+    run: Simulation,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+    window: tuple[float, float] | None = None,
+) -> Axes:
     """Draw which job every GPU works for, over time; jobs that share GPUs alternate in stripes.
 
     Parameters
@@ -47,6 +57,8 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     color_by
         ``"job"``, or ``"gpus"``, the number that a job asked for; by default the job, if there are
         as many colours.
+    window
+        The seconds that are shown; by default all. Of more than `MOST_LANES` GPUs the first are.
 
     Raises
     ------
@@ -64,12 +76,13 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     if chosen == "gpus":
         colouring = by_number(sizes).renamed(gpus_of_a("job"))
     segments = frame(run.log, "segments")
-    end = float(segments["end"].max())
+    begin, end = window or (0.0, float(segments["end"].max()))
+    segments = segments[(segments["end"] > begin) & (segments["start"] < end)]
     gpus = run.cluster.gpus
-    owner = owners(run.cluster.servers, segments, COLUMNS, (0.0, end))
+    owner = owners(run.cluster.servers, segments, COLUMNS, (begin, end), MOST_LANES)
     axes = new_axes(min(7.0, 1.2 + 0.06 * gpus)) if ax is None else ax
-    draw_owners(axes, owner, colouring.colours, (0, end / HOUR), run.cluster.servers)
-    _edges(axes, owner, end / HOUR)
+    draw_owners(axes, owner, colouring.colours, (begin / HOUR, end / HOUR), run.cluster.servers)
+    _edges(axes, owner, (begin / HOUR, end / HOUR))
     set_labels(axes, "hours", "GPUs, by server")
     starts = np.cumsum([server.gpus for server in run.cluster.servers])
     for start in starts[:-1] if len(starts) < 40 else ():
@@ -84,12 +97,12 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     return axes
 
 
-def _edges(ax: Axes, owner: NDArray[np.int64], end: float) -> None:
+def _edges(ax: Axes, owner: NDArray[np.int64], hours: tuple[float, float]) -> None:
     """Draw a thin line wherever the job of a GPU changes, over time or to the next GPU.
 
     Where jobs share GPUs in stripes, and where changes are as close as pixels, there are none.
     """
-    columns = owner.shape[1]
+    begin, step = hours[0], (hours[1] - hours[0]) / owner.shape[1]
     changes = owner[:, 1:] != owner[:, :-1]
     close = np.zeros_like(changes)
     close[:, STRIPE:] |= changes[:, :-STRIPE]
@@ -97,13 +110,13 @@ def _edges(ax: Axes, owner: NDArray[np.int64], end: float) -> None:
     rows, places = np.nonzero(changes & ~close)
     look: dict[str, Any] = {"colors": "black", "linewidths": 0.3, "alpha": 0.6}
     if len(rows) <= MOST_EDGES:
-        ax.vlines((places + 1) * end / columns, rows, rows + 1, **look)
+        ax.vlines(begin + (places + 1) * step, rows, rows + 1, **look)
     lanes = owner[1:] != owner[:-1]
     starts = np.diff(np.pad(lanes.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     rows, begins = np.nonzero(starts == 1)
     _, ends = np.nonzero(starts == -1)
     if len(rows) <= MOST_EDGES:
-        ax.hlines(rows + 1, begins * end / columns, ends * end / columns, **look)
+        ax.hlines(rows + 1, begin + begins * step, begin + ends * step, **look)
 
 
 def draw_over_time(
@@ -131,10 +144,7 @@ def draw_over_time(
     runs = list(runs)
     axes = new_axes(2.6) if ax is None else ax
     for run, look in _looks(runs, names):
-        times, values = _count(run, what)
-        if times[0] > 0:
-            times, values = np.concatenate([[0.0], times]), np.concatenate([[0.0], values])
-        axes.plot(times / HOUR, values, **look | {"marker": None})
+        axes.plot(*_thinned(*count_over_time(run.log, run.jobs, what)), **look | {"marker": None})
     if what == "gpus":
         for gpus in sorted({run.cluster.gpus for run in runs}):
             axes.axhline(gpus, color="0.35", linewidth=0.8, linestyle=(0, (2, 2)))
@@ -205,17 +215,17 @@ def _looks(
         yield run, style | {"drawstyle": "steps-post", "label": label}
 
 
-def _count(run: Simulation, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    segments = frame(run.log, "segments")
-    size = segments["gpus"].to_numpy() if what == "gpus" else np.ones(len(segments))
-    times = [segments["start"], segments["end"]]
-    changes = [size, -size]
-    if what == "waiting":
-        jobs = run.jobs.dropna(subset=["end"])
-        ones = np.ones(len(jobs))
-        times = [jobs["submit"], jobs["end"], *times]
-        changes = [ones, -ones, -size, size]
-    return steps(np.concatenate(times), np.concatenate(changes))
+def _thinned(
+    times: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a curve from 0 on, in hours, of not much more than `BUCKETS` points."""
+    if times[0] > 0:
+        times, values = np.concatenate([[0.0], times]), np.concatenate([[0.0], values])
+    if len(times) > BUCKETS:
+        borders = np.linspace(0.0, times[-1], BUCKETS + 1)
+        means = np.diff(integral(times, values, borders)) / np.diff(borders)
+        times, values = borders, np.append(means, values[-1])
+    return times / HOUR, values
 
 
 def _hour_ticks(axes: Axes) -> None:

@@ -27,7 +27,6 @@ from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.workload import Workload
 
-
 ORDERS: Final = ("submit", "priority")
 """The orders in which jobs start."""
 
@@ -84,7 +83,9 @@ class Backfill(QueuePolicy):
     ) -> None:
         super().__init__(method)
         if order not in ORDERS:
-            raise OptionError(f"order={order!r} is no order of backfill; write {' or '.join(ORDERS)}")
+            raise OptionError(
+                f"order={order!r} is no order of backfill; write {' or '.join(ORDERS)}"
+            )
         self.conservative = conservative
         self.by_priority = order == "priority"
         self._pools: Pools | None = None

@@ -20,8 +20,8 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.policies.backfill import Backfill
 from dlsched.simulation.workload.clock import TICKS
 
@@ -115,7 +115,9 @@ class FairShare(Backfill):
         shares = {user: self.shares.get(user, 1.0) for user in users}
         usage = self.memory["usage"]
         whole = sum(usage.values()) * (1 / sum(shares.values()))
-        fair = {u: math.exp2(-usage.get(u, 0.0) / (whole * shares[u]) if whole else 0) for u in users}
+        fair = {
+            u: math.exp2(-usage.get(u, 0.0) / (whole * shares[u]) if whole else 0) for u in users
+        }
         greatest = max(self.priorities.values(), default=0) or 1
         jobs = state.arrays
         own = [every[j] for j in jobs.job.tolist()]

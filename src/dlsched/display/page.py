@@ -1,14 +1,21 @@
-"""What pages are made of: pictures as SVG, and tables of texts."""
+"""The kit of pages: pictures as SVG, tables of texts, and the frame that every page has.
+
+A page is one file without external resources; its template extends ``page.html.jinja``.
+"""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.display.charts import dress
 from dlsched.display.drawing.files import picture_bytes
+from dlsched.extras import require
 from dlsched.text.figures import display, percent, seconds
+
+if TYPE_CHECKING:
+    import pandas
 
 SIZE = (4.4, 3.1)
 """Inches of a picture: its letters are legible on a page of 390 pixels, and at half of 1,280."""
@@ -42,6 +49,9 @@ def drawn(name: str, caption: str, draw: Callable[..., Any], *what: Any, **how: 
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     draw(axes, *what, **how)
+    legend = axes.get_legend()
+    if legend is not None and axes.get_legend_handles_labels()[0]:
+        legend.remove()  # it is made again, as wide as the figure
     dress(axes, own=True)
     return Picture(name, caption, picture_bytes(figure, "svg"))
 
@@ -66,5 +76,32 @@ def html_table(lines: Iterable[Mapping[str, str]], place: str) -> str:
 
     frame = pd.DataFrame(list(lines))
     kept = [name for name in frame if frame[name].astype(bool).any()]
-    text: str = frame[kept].to_html(index=False, border=0, table_id=place, na_rep="")
+    text: str = frame[kept].to_html(index=False, border=0, table_id=place or None, na_rep="")
     return text if len(frame) else ""
+
+
+def frame_table(
+    frame: pandas.DataFrame, words: Mapping[str, tuple[str, Callable[[Any], str]]]
+) -> str:
+    """Return columns of a frame as an HTML table: their heads, and what spells their values."""
+    values = frame.astype(object).where(frame.notna(), None)
+    spelled = {
+        head: ["" if value is None else spell(value) for value in values[name]]
+        for name, (head, spell) in words.items()
+    }
+    rows = zip(*spelled.values(), strict=True)
+    return html_table((dict(zip(spelled, row, strict=True)) for row in rows), "")
+
+
+def template(package: str, name: str) -> Any:
+    """Return a page's template, which a package has.
+
+    Raises
+    ------
+    ExtraMissing
+        If jinja2 is not installed.
+    """
+    jinja2 = require("jinja2", "a page")
+    loaders = [jinja2.PackageLoader(place, ".") for place in (package, "dlsched.display")]
+    loader = jinja2.ChoiceLoader(loaders)
+    return jinja2.Environment(autoescape=True, trim_blocks=True, loader=loader).get_template(name)
