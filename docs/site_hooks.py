@@ -102,7 +102,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         if name in charts.GAPS:
             note = f"{charts.gap_note(name)} [All figures](../figures/{name}.md)."
             chart = _plate(f"figures-{name}", charts.title(name), note)
-            head, mark, rest = text.partition("\n## Decisions")
+            head, mark, rest = text.partition("\n## Where it is in the code")
             text = f"{head}\n## Gap against size\n\n{chart}{mark}{rest}"
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]
