@@ -2,7 +2,7 @@
 
     python benchmarks/frontiers.py [INSTANCE ...]
 
-Prints markdown and writes it to benchmarks/figures/frontiers.md; docs/figure_charts.py draws the
+Prints markdown and writes it to benchmarks/figures/frontiers.md; docs/charts.py draws the
 points. Times are processor seconds of one process, building included.
 """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import charts
 import notebook_pages
 import snippets
 from mkdocs.structure.files import File, Files
+
+from dlsched import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = {
@@ -87,6 +90,8 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
             text = _pictured(text, f"figures-{name}", charts.title(name), note)
         kinds = "claims" if name == "claims" else f"figures {name}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
+    if folder == "api" and name in registry.BUILT_IN:
+        text += _names(name)
     if address == "index.md":
         page.meta["hide"] = ["navigation"]  # the bar above has all of it
         text = _PICTURE.sub("", text)
@@ -97,11 +102,27 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         if name in charts.GAPS:
             note = f"{charts.gap_note(name)} [All figures](../figures/{name}.md)."
             chart = _plate(f"figures-{name}", charts.title(name), note)
-            head, mark, rest = text.partition("\n## Decisions")
+            head, mark, rest = text.partition("\n## Where it is in the code")
             text = f"{head}\n## Gap against size\n\n{chart}{mark}{rest}"
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]
     return "".join(parts)
+
+
+def _names(problem: str) -> str:
+    """Return what mkdocstrings describes of a problem: the fields of its files, and the rest."""
+    package = f"dlsched.problems.{problem}"
+    own = vars(import_module(f"{package}.definition.schema"))
+    rest = [name for name in import_module(package).__all__ if name not in {*own, "PROBLEM"}]
+    look = "show_root_heading: false, show_root_toc_entry: false"
+    common = "inherited_members: [name, source, notes, instance, instance_sha256, method]"
+    text = (
+        f"\n::: {package}.definition.schema\n    options: {{{look}, heading_level: 2, {common}}}\n"
+    )
+    if rest:
+        members = f"members: [{', '.join(rest)}]"
+        text += f"\n## Functions and results\n\n::: {package}\n    options: {{{look}, {members}}}\n"
+    return text
 
 
 def _on_site(source: str) -> str | None:

@@ -145,8 +145,9 @@ def page_tables() -> str:
     """Return the tables of all problems, each under its advice."""
     lines: list[str] = []
     for name in problem_names():
-        lines += [f"### {name.capitalize()}", "", _advice(name), "", HEAD, "|---" * 11 + "|"]
-        lines += [*rows(name), ""]
+        if measured := list(rows(name)):
+            lines += [f"### {name.capitalize()}", "", _advice(name), "", HEAD, "|---" * 11 + "|"]
+            lines += [*measured, ""]
     return "\n".join(lines)
 
 

@@ -18,13 +18,11 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "calibration.md"
 HEAD = """# Generators and what the papers print
 
-Written by `python tests/calibration/page.py`. Each number that a paper prints of its workload, or
-that follows from printed ones, stands beside the mean over ten seeds of what the generator draws,
-by default or with the options named. A test holds the mean within the band. What papers do not
-print is chosen by this library; the docstrings of the constants say so, and `dlsched show` does for
-the parameters. The sections, figures and tables are those of the paper of the problem.
+What a paper prints of its workload, beside the mean over ten seeds of what the generator draws. A
+test holds the mean within the band; `python tests/calibration/page.py` writes this page. What
+papers do not print is chosen here, as the docstrings say.
 
-The rows marked "whole trace" are measured when this page is written, and the test reads them here.
+The rows marked "whole trace" are measured when this page is written.
 """
 COLUMNS = ("marginal", "printed", "obtained", "band", "source")
 
