@@ -44,10 +44,9 @@ def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
     if value > least + gap:
         if run.stop_reason() is None:
             claim, _ = _within(kinds, prices, value - least, run, levels)
-        elif claim.solution is None:
-            claim = Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())
-        else:
-            claim = replace(claim, bounds=())  # of a part of the program
+        else:  # of a part of the program
+            status = Status.NO_SOLUTION if claim.solution is None else Status.FEASIBLE
+            claim = replace(claim, status=status, termination=run.stop_reason(), bounds=())
     stated = Bound(in_units(least), "certified", "lp")
     first, *others = claim.bounds or [[]]
     return replace(claim, bounds=[[*first, stated], *others])
