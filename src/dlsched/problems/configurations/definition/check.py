@@ -81,9 +81,7 @@ def _unplaced(
             yield Violation("unplaceable", "configurations", message, left)
 
 
-def place(
-    kind: Type, given: Mapping[Id, Configuration]
-) -> tuple[list[list[tuple[Id, int]]], int]:
+def place(kind: Type, given: Mapping[Id, Configuration]) -> tuple[list[list[tuple[Id, int]]], int]:
     """Place jobs on the nodes of a type: by node its jobs with their GPUs, and the jobs left over.
 
     Whole nodes take empty ones; the others follow from the largest to the smallest, each where it

@@ -14,9 +14,7 @@ def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over each choice, for every job, of a configuration that it can use."""
     costs = Costs(instance)
     choices = [[None, *costs.of(job)] for job in instance.jobs]
-    reports = (
-        check(instance, _solution(instance, chosen)) for chosen in product(*choices)
-    )
+    reports = (check(instance, _solution(instance, chosen)) for chosen in product(*choices))
     return min(report.objective for report in reports if report.feasible)
 
 

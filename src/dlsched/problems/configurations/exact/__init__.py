@@ -52,9 +52,7 @@ def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
     return replace(claim, bounds=[[*first, stated], *others])
 
 
-def _within(
-    kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int
-) -> tuple[Claim, int]:
+def _within(kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int) -> tuple[Claim, int]:
     """Solve what a gap leaves of a program; also return the cost of the solution, or of none."""
     claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
     return claim, kinds.value(claim.solution or Solution(configurations={}))

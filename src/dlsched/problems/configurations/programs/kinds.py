@@ -171,9 +171,7 @@ class KindProgram:
             bounds=lambda m, k, c: (0, len(self.kinds[k].jobs)),
         )
         there = {t.id: t.nodes * t.gpus_per_node for t in instance.types}
-        m.idle = pyo.Var(
-            m.TYPES, domain=pyo.NonNegativeIntegers, bounds=lambda m, t: (0, there[t])
-        )
+        m.idle = pyo.Var(m.TYPES, domain=pyo.NonNegativeIntegers, bounds=lambda m, t: (0, there[t]))
         costs = [(units, m.y[key]) for key, units in self.above.items() if units]
         costs += [(self.prices[t], m.idle[t]) for t in m.TYPES if self.prices[t]]
         running = sum(job.present is not None for job in instance.jobs)
