@@ -89,6 +89,11 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
         {"jobs": 256, "objective": "makespan"},
         {"jobs": 256, "objective": "finish_time"},
     ],
+    "configurations": [
+        {},
+        {"jobs": 100, "workload": "newtrace"},
+        {"jobs": 1000, "scale": 32},
+    ],
 }
 """By problem the parameters of the instances, each drawn with seed 0."""
 

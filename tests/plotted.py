@@ -35,6 +35,7 @@ DRAWN = {
         "workers-two-groups", ({"training": 60, "loan": 60}, "bfd"), "all 120 servers"
     ),
     "shares": Drawn("shares-three-jobs", "shares-64", "all 64 jobs"),
+    "configurations": Drawn("configurations-two-jobs", "configurations-512", "all 88 nodes"),
 }
 
 

@@ -53,16 +53,20 @@ def parameters(names: list[str]) -> list[ParameterSet]:
     return found
 
 
+CLOSED = ("elastic", "sensitivity", "workers", "shares", "configurations")
+"""Problems of which no open instance is known."""
+
+
 def test_there_are_enough_of_each_kind() -> None:
     """Each problem has its paper's examples, ten small, five production-size and open instances.
 
-    Of elastic, sensitivity, workers and shares no open instance is known.
+    Of elastic, sensitivity, workers, shares and configurations no open instance is known.
     """
     for name in dlsched.list_problems():
         kinds = [e["kind"] for e in library.index().values() if e["problem"] == name]
         assert kinds.count("small") >= 10
         assert kinds.count("production") >= 5
-        assert kinds.count("open") >= (name not in ("elastic", "sensitivity", "workers", "shares"))
+        assert kinds.count("open") >= (name not in CLOSED)
         assert kinds.count("paper") == len(problem(name).module("generate").examples())
 
 

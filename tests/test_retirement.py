@@ -33,6 +33,7 @@ PAPERS = {
     "workers": "bfd bases_first naive_bfd",
     "dispatch": "mast top_k federated local regional_queue global_queue regional",
     "shares": "water_filling isolated",
+    "configurations": "sia_public greedy max_min shortest_first",
 }
 """Methods that a paper states or compares with."""
 WAITING: dict[str, str] = {}

@@ -197,6 +197,12 @@ LABELS = ("dlsched", "problem", "instance", "instance_sha256", "method")
 """Fields of a solution's document that say what it is."""
 
 
+def alike(other: Path, path: Path) -> bool:
+    """Whether two paths are of one field: of entries of a list, or of a map of the document."""
+    of_map = len(path) == len(other) == 2 and isinstance(path[1], str)
+    return field(other) == field(path) or (of_map and other[0] == path[0])
+
+
 def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """Return a solution's data with one to three entries dropped, doubled, moved or changed."""
     for _ in range(rng.randint(1, 3)):
@@ -204,7 +210,7 @@ def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         if not found:
             return data
         path = rng.choice(found)
-        others = [value for other, value in places(data) if field(other) == field(path)]
+        others = [value for other, value in places(data) if alike(other, path)]
 
         def change(parent: Any, key: Any, others: Any = others) -> None:
             kind = rng.randrange(4)

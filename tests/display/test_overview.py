@@ -113,6 +113,7 @@ PAIRS = {
     "sensitivity": ("synergy-tables", "proportional", "4 of 4 jobs differ"),
     "dispatch": ("dispatch-small-05", "local", "3 of 10 workloads differ"),
     "shares": ("shares-small-03", "isolated", "5 of 5 jobs differ"),
+    "configurations": ("configurations-small-03", "greedy", "jobs differ"),
 }
 """For each problem an instance, a method that is not at its optimum, and words of the title."""
 

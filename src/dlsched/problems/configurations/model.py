@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.problems.configurations.definition.costs import UNIT, Costs, in_units
-from dlsched.problems.configurations.definition.schema import Configuration, Instance, Solution, Type
+from dlsched.problems.configurations.definition.schema import (
+    Configuration,
+    Instance,
+    Solution,
+    Type,
+)
 from dlsched.schema import Id, granularity
 
 NAMEABLE = {"x": "x[j,c]: job j has configuration c"}

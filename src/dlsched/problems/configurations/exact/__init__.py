@@ -44,18 +44,15 @@ def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
     if value > least + gap:
         if run.stop_reason() is None:
             claim, _ = _within(kinds, prices, value - least, run, levels)
-        elif claim.solution is None:
-            claim = Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())
-        else:
-            claim = replace(claim, bounds=())  # of a part of the program
+        else:  # of a part of the program
+            status = Status.NO_SOLUTION if claim.solution is None else Status.FEASIBLE
+            claim = replace(claim, status=status, termination=run.stop_reason(), bounds=())
     stated = Bound(in_units(least), "certified", "lp")
     first, *others = claim.bounds or [[]]
     return replace(claim, bounds=[[*first, stated], *others])
 
 
-def _within(
-    kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int
-) -> tuple[Claim, int]:
+def _within(kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int) -> tuple[Claim, int]:
     """Solve what a gap leaves of a program; also return the cost of the solution, or of none."""
     claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
     return claim, kinds.value(claim.solution or Solution(configurations={}))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.problems.configurations.definition.schema import Instance
 from dlsched.problems.configurations.instances.profiles import (
-    SPEEDS,
     STAGES,
     TRAININGS,
     WORKLOADS,
@@ -30,7 +30,7 @@ def generate(
     jobs: int = 40,
     scale: int = 1,
     running: float = 0.6,
-    workload: Literal["philly", "helios", "newtrace"] = "philly",
+    workload: str = "philly",
     power: float = -0.5,
 ) -> Instance:
     """Draw the jobs of a round, with the applications of Sia's public workloads.
@@ -44,10 +44,12 @@ def generate(
     running
         Share of jobs that have a configuration, as far as there are GPUs.
     workload
-        Whose shares of applications are drawn.
+        Whose shares of applications are drawn: "philly", "helios" or "newtrace".
     power
         As the field.
     """
+    if workload not in WORKLOADS:
+        raise OptionError(f"workload={workload!r} must be one of {', '.join(WORKLOADS)}")
     types = [
         {"id": kind, "nodes": scale * nodes, "gpus_per_node": gpus}
         for kind, (nodes, gpus) in NODES.items()
@@ -67,7 +69,9 @@ def generate(
         row: dict[str, Any] = {"id": f"j{j}", "model": models[m]["id"], "age": age}
         samples = list(TRAININGS.values())[m // STAGES].samples
         row["remaining"] = round(samples * (1 - (m % STAGES + done[j]) / STAGES))
-        fits = [c for c in listed if c["id"] in models[m]["goodput"] and c["gpus"] <= free[c["type"]]]
+        fits = [
+            c for c in listed if c["id"] in models[m]["goodput"] and c["gpus"] <= free[c["type"]]
+        ]
         small = [c for c in fits if c["gpus"] <= 2 * NODES[c["type"]][1]]
         if runs[j] and small:
             one = small[int(rng.integers(len(small)))]
@@ -107,7 +111,10 @@ def model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]
 
 def examples() -> list[Instance]:
     """Return two jobs on a node of two GPUs and a faster GPU: who restarts pays for it."""
-    types = [{"id": "a", "nodes": 1, "gpus_per_node": 2}, {"id": "b", "nodes": 1, "gpus_per_node": 1}]
+    types = [
+        {"id": "a", "nodes": 1, "gpus_per_node": 2},
+        {"id": "b", "nodes": 1, "gpus_per_node": 1},
+    ]
     listed = [
         {"id": "a1", "type": "a", "gpus": 1},
         {"id": "a2", "type": "a", "gpus": 2},
@@ -124,6 +131,7 @@ def examples() -> list[Instance]:
     return [
         Instance(
             name="configurations-two-jobs",
+            source="ours: two jobs whose costs are square roots, on the paper's program",
             types=types,
             configurations=listed,
             models=models,

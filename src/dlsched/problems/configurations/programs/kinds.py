@@ -17,7 +17,7 @@ gap / u_t idle GPUs. Costs above the bound are small numbers, which a solver's t
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -171,9 +171,7 @@ class KindProgram:
             bounds=lambda m, k, c: (0, len(self.kinds[k].jobs)),
         )
         there = {t.id: t.nodes * t.gpus_per_node for t in instance.types}
-        m.idle = pyo.Var(
-            m.TYPES, domain=pyo.NonNegativeIntegers, bounds=lambda m, t: (0, there[t])
-        )
+        m.idle = pyo.Var(m.TYPES, domain=pyo.NonNegativeIntegers, bounds=lambda m, t: (0, there[t]))
         costs = [(units, m.y[key]) for key, units in self.above.items() if units]
         costs += [(self.prices[t], m.idle[t]) for t in m.TYPES if self.prices[t]]
         running = sum(job.present is not None for job in instance.jobs)
@@ -211,13 +209,18 @@ class KindProgram:
         return Solution(configurations={j: given[j] for j in order if given[j] != WAITS})
 
     def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Set every variable to its value in a solution; a choice left out counts as none."""
-        given = solution.configurations
-        for (k, c), y in m.y.items():
-            count = sum(given.get(j, WAITS) == c for j in self.kinds[k].jobs)
-            y.set_value(count, skip_validation=True)
+        """Set every variable to its value in a solution; a choice left out counts as waiting."""
+        counts = Counter[tuple[int, Id]]()
+        taken = Counter[Id]()
+        for k, kind in enumerate(self.kinds):
+            for job in kind.jobs:
+                c = solution.configurations.get(job, WAITS)
+                c = c if (k, c) in self.above else WAITS
+                counts[k, c] += 1
+                if c != WAITS:
+                    taken[instance.by_id[c].type] += instance.by_id[c].gpus
+        for key, y in m.y.items():
+            y.set_value(counts[key], skip_validation=True)
         for t, idle in m.idle.items():
-            chosen = (instance.by_id[c] for c in given.values())
-            taken = sum(one.gpus for one in chosen if one.type == t)
-            kind = instance.type_of[t]
-            idle.set_value(kind.nodes * kind.gpus_per_node - taken, skip_validation=True)
+            there = instance.type_of[t].nodes * instance.type_of[t].gpus_per_node
+            idle.set_value(there - taken[t], skip_validation=True)
