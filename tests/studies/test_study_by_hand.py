@@ -122,13 +122,13 @@ def test_what_runs_must_wait_as_the_record_does(tmp_path: Path) -> None:
         "claimed."
     )
     said = dlsched.study(record, ["srsf"], ran="fifo", bounds=False)
-    assert said.supported and said.ran.mean == said.recorded.mean == 99
+    assert said.supported and said.ran.mean() == said.recorded.mean() == 99
     assert "In the simulator fifo waits 99 s, as long as the record" in said.verdict.sentences[0]
     # By the truth c may start at once, too; what is said to run knows the limits alone.
     limits = table(tmp_path, [*BEHIND[:2], "c,p,1,2,200,250,n,"])
     limits.jobs["limit"] = 1000.0
     late = dlsched.study(limits, ["backfill"], ran="backfill", knows="truth", bounds=False)
-    assert (late.ran.mean, late.outcomes[0].mean) == (99, 33)
+    assert (late.ran.mean(), late.outcomes[0].mean()) == (99, 33)
 
 
 def test_waits_against_nodes(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_all_that_is_not_counted_is_said(tmp_path: Path) -> None:
     )
     left = study.left_out.set_index("reason")["rows"]
     assert len(study.recorded.jobs) + left.sum() == study.history.rows == 7
-    assert left["of other partitions"] == 1 and left["never started"] == 1
+    assert left["of other partitions"] == 1 and left["never started: left out"] == 1
     assert len(left) == 6
 
 

@@ -12,11 +12,10 @@ from dlsched.errors import OptionError
 from dlsched.schema.files import make_folder
 from dlsched.simulation.history import History, Knows, Moment
 from dlsched.studies.figures import Figures
-from dlsched.studies.nodes import changes
 from dlsched.studies.outcome import AS_RAN, RECORDED, outcome_of
 from dlsched.studies.page import save_study, study_html
 from dlsched.studies.parts import lower_limit, parts_of
-from dlsched.studies.runs import Entry, Runs, chosen
+from dlsched.studies.runs import Entry, Runs, changes, chosen
 from dlsched.studies.verdict import Verdict, near, reach_verdict
 from dlsched.text.figures import shorten
 
@@ -39,17 +38,9 @@ class Study(Figures):
         return self.verdict.supported
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write ``study.html``, ``study.json``, ``jobs.csv``, ``dropped.csv``, tables and pictures.
+        """Write ``study.html``, ``study.json``, tables as CSV and pictures; return the files.
 
-        Returns
-        -------
-        list
-            The files written.
-
-        Raises
-        ------
-        ExtraMissing
-            If jinja2 or matplotlib is not installed.
+        It needs jinja2 and matplotlib.
         """
         return save_study(self, Path(folder))
 
@@ -92,9 +83,8 @@ def study(
     policies
         Names, policies, pairs of a name and a method, or triples of both and options.
     ran
-        The policy that the cluster runs. Knowing the jobs' limits, it is simulated as the test of
-        whether the simulator is this cluster; by default EASY backfilling by priority in each
-        partition.
+        The policy that the cluster runs. Simulated with the jobs' limits, it is the test of whether
+        the simulator is this cluster; by default EASY backfilling by priority in each partition.
     window
         First and last moment, dates in the history's time zone or seconds since 1970; None for the
         whole record.
@@ -138,17 +128,15 @@ def study(
 
     entries = [chosen(entry) for entry in policies]
     names = [entry.name for entry in entries]
-    if not names:
-        raise OptionError("a study needs a policy; give one, as backfill")
-    if len(set(names)) < len(names):
-        raise OptionError(f"the policies {', '.join(names)} have a name twice; give each once")
-    since, until = window or (None, None)
-    period = history.within(since, until, partition=partition)
+    if not names or len(set(names)) < len(names):
+        told = f"the policies {', '.join(names)} have a name twice; give each once"
+        raise OptionError(told if names else "a study needs a policy; give one, as backfill")
+    period = history.within(*(window or (None, None)), partition=partition)
     changed = list(changes(period, add_nodes, remove_nodes, partition_of))
     place = None if folder is None else Path(folder)
     if place is not None:
         make_folder(place)
-    tell = on_progress or _silent
+    tell = on_progress or (lambda _what, _done, _total: None)
     total = len(period.simulated)
     tell("the recorded starts are replayed", 0, total)
     replay = period.simulate("recorded", knows="truth")
@@ -157,16 +145,16 @@ def study(
     held_back = period.explained.delay
     preempts = restart is not None if preemption is None else preemption
     runs = Runs(period, knows, delay, restart, preempts, seed, place, tell)
-    parts, delayed = parts_of(period), None
+    parts, delayed, said = parts_of(period), None, chosen(ran)
     recorded = outcome_of(RECORDED, (), period, replay)
-    limited, said = replace(runs, knows="limit"), chosen(ran)
+    limited = runs if knows == "limit" else replace(runs, knows="limit")
     as_ran = limited.outcome(said, AS_RAN)
-    if held_back and not delay and not near(as_ran.mean, recorded.mean):
-        delayed = replace(limited, delay=held_back, folder=None).outcome(said).mean
+    if held_back and not delay and not near(as_ran.mean(), recorded.mean()):
+        delayed = replace(limited, delay=held_back, folder=None).outcome(said).mean()
     outcomes = tuple(runs.outcome(entry) for entry in entries)
     limits = []
     for sharing in (False, True) if bounds else ():
-        if not sharing or any(outcome.shares_gpus for outcome in outcomes):
+        if not sharing or any(outcome.run.shares_gpus for outcome in outcomes):
             tell("the bound over all schedules is computed", 0, total)
             limits.append(lower_limit(period, parts, runs.bounded(sharing), sharing, place))
     rows = []
@@ -175,7 +163,3 @@ def study(
         rows += [runs.against(change, cluster, entry, "") for entry in entries]
     nodes, found = pd.DataFrame(rows), tuple(limits)
     return Study(history, runs, check, parts, recorded, as_ran, delayed, outcomes, found, nodes)
-
-
-def _silent(_what: str, _done: int, _total: int) -> None:
-    """Report nothing."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from dlsched.errors import UnknownName
 from dlsched.results.result import Report
 from dlsched.simulation.history import Explanation, History, Period
+from dlsched.simulation.history.period import SENTENCES
 from dlsched.studies.outcome import Outcome
 from dlsched.studies.parts import Limit, Part
 from dlsched.studies.runs import Runs
@@ -20,20 +19,11 @@ if TYPE_CHECKING:
 
 BOUND: Final = "no schedule below"
 """Name of the certified bound in the table."""
-BOUND_SHARING: Final = "no schedule below, GPUs shared"
-HOUR: Final = 3600.0
 GROUPS: Final = ("user", "account", "qos", "partition", "size")
 UNKNOWN: Final = "(unknown)"
 """The group of jobs of which the record does not say it."""
 ADDED: Final = ("wait_hours", "saved_hours", "earlier", "later")
 """Columns whose sums over the groups are those of the table."""
-LEFT: Final = {
-    "never": "never started",
-    "instant": "of 0 seconds",
-    "carried": "ran at the start of the window: simulated, not counted",
-    "censored": "ran on at the end of the window: simulated, not counted",
-}
-"""Why jobs of a period are not counted, by their role."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +40,14 @@ class Figures:
         The partitions that divide the cluster; one part if none do.
     recorded, ran, outcomes
         What became of the counted jobs in the record, under the policy that the cluster is said to
-        run, as it is simulated, and under each policy.
+        run, and under each policy.
     ran_delayed
-        Mean wait under the policy that ran if each job held its nodes for as long as jobs were held
-        back on average before it runs; None where that is not needed.
+        Mean wait under `ran` if each job held its nodes, before it runs, for as long as jobs were
+        held back on average; None where that is not needed.
     limits
         The certified lower bounds; empty if none was asked for.
     nodes
-        Data frame of waits against nodes: ``change``, ``nodes``, ``gpus``, ``policy``,
+        Data frame of waits against nodes: ``change``, ``nodes``, ``gpus``, ``policy``, ``terms``,
         ``mean_wait``, ``p95_wait`` (seconds), ``problem`` (why jobs cannot run then). Empty if no
         change of the nodes was asked for.
     """
@@ -97,16 +87,16 @@ class Figures:
         """
         import pandas as pd
 
-        rows = []
+        rows, recorded = [], self.recorded.row
         for outcome in (self.recorded, self.ran, *self.outcomes):
             row = outcome.row
             for what in ("wait", "jct"):
-                row[f"saved_{what}"] = self.recorded.row[f"mean_{what}"] - row[f"mean_{what}"]
-            fitting = [one for one in self.limits if one.sharing == outcome.shares_gpus]
+                row[f"saved_{what}"] = recorded[f"mean_{what}"] - row[f"mean_{what}"]
+            fitting = [one for one in self.limits if one.sharing == outcome.run.shares_gpus]
             row["gap"] = 1 - fitting[0].mean_jct / row["mean_jct"] if fitting else None
             rows.append(row | self._added(outcome).sum().to_dict())
         for limit in self.limits:
-            name = BOUND_SHARING if limit.sharing else BOUND
+            name = BOUND + ", GPUs shared" * limit.sharing
             rows.append({"policy": name, "terms": "", "jobs": len(self.recorded.jobs)})
             rows[-1] |= {"mean_jct": limit.mean_jct, "mean_wait": limit.mean_wait}
         return pd.DataFrame(rows)
@@ -115,7 +105,7 @@ class Figures:
         """Return what is added up over jobs."""
         import pandas as pd
 
-        wait, recorded = outcome.jobs["wait"] / HOUR, self.recorded.jobs["wait"] / HOUR
+        wait, recorded = outcome.jobs["wait"] / 3600, self.recorded.jobs["wait"] / 3600
         earlier, later = outcome.differs(self.recorded)
         columns = (wait, recorded - wait, earlier, later)
         return pd.DataFrame(dict(zip(ADDED, columns, strict=True)))
@@ -124,14 +114,13 @@ class Figures:
         """Return who gains and who loses: one row for each group and policy.
 
         Columns: the group, ``policy``, ``jobs``, ``mean_wait`` (seconds), ``wait_hours``,
-        ``saved_hours``, ``earlier``, ``later``; groups with most recorded
-        waiting first. The sums over groups are those of `table`.
+        ``saved_hours``, ``earlier``, ``later``; groups with most recorded waiting first. The sums
+        over groups are those of `table`.
 
         Parameters
         ----------
         what
-            ``"user"``, ``"account"``, ``"qos"``, ``"partition"`` or ``"size"`` (GPUs, in powers of
-            two).
+            One of `GROUPS`, as ``"user"``; ``"size"`` is GPUs in powers of two.
 
         Raises
         ------
@@ -142,22 +131,19 @@ class Figures:
 
         if what not in GROUPS:
             raise UnknownName("group", str(what), GROUPS)
-        values = self.recorded.jobs["gpus" if what == "size" else what].tolist()
-        if what == "size":
-            group = [size_class(gpus) for gpus in values]
-        else:
-            group = [name if isinstance(name, str) and name else UNKNOWN for name in values]
+        jobs = self.recorded.jobs
+        names = jobs["gpus"].map(size_class) if what == "size" else jobs[what].fillna(UNKNOWN)
         frames = []
         for outcome in (self.recorded, *self.outcomes):
             rows = self._added(outcome).assign(jobs=1)
-            rows[what] = group
+            rows[what] = names.to_numpy()
             sums = rows.groupby(what, sort=False).sum().reset_index()
             frames.append(sums.assign(policy=outcome.name))
         first = frames[0].sort_values("wait_hours", ascending=False, kind="stable")[what]
         place = {name: i for i, name in enumerate(first)}
         joined = pd.concat(frames)
         joined = joined.sort_values(what, key=lambda names: names.map(place), kind="stable")
-        joined["mean_wait"] = HOUR * joined["wait_hours"] / joined["jobs"]
+        joined["mean_wait"] = 3600 * joined["wait_hours"] / joined["jobs"]
         return joined[[what, "policy", "jobs", "mean_wait", *ADDED]].reset_index(drop=True)
 
     @cached_property
@@ -172,7 +158,7 @@ class Figures:
         for k, part in enumerate(self.parts):
             rows.append({"partitions": part.name, "jobs": len(part.jobs)})
             every = (self.recorded, self.ran, *self.outcomes)
-            rows[-1] |= {outcome.name: outcome.mean_wait(part) for outcome in every}
+            rows[-1] |= {outcome.name: outcome.mean(part) for outcome in every}
             if self.limits:
                 rows[-1][BOUND] = self.limits[0].by_part[k]
         return pd.DataFrame(rows)
@@ -186,24 +172,19 @@ class Figures:
         import pandas as pd
 
         everyone, period = self.history.jobs, self.period
-        own = (
-            everyone
-            if period.partition is None
-            else everyone[everyone["partition"] == period.partition]
-        )
-        roles = period.jobs["role"].map(LEFT).value_counts()
+        own = len(everyone)
+        if period.partition is not None:
+            own = int((everyone["partition"] == period.partition).sum())
+        roles = period.jobs["role"].map(SENTENCES).value_counts()
         away = {
-            "of other partitions": len(everyone) - len(own),
-            "outside the window": len(own) - len(period.jobs),
+            "of other partitions": len(everyone) - own,
+            "outside the window": own - len(period.jobs),
         }
         counts = pd.concat([self.history.dropped["reason"].value_counts(), pd.Series(away), roles])
-        table = counts[counts > 0].rename_axis("reason").reset_index(name="rows")
-        return table.groupby("reason", sort=False, as_index=False).sum()
+        return counts[counts > 0].rename_axis("reason").reset_index(name="rows")
 
 
 def size_class(gpus: int) -> str:
     """Return the class of a size: 1, 2, 3-4, 5-8, and so on."""
-    if gpus <= 2:
-        return str(gpus)
-    last = 2 ** int(np.ceil(np.log2(gpus)))
-    return f"{last // 2 + 1}-{last}"
+    last = 1 << (gpus - 1).bit_length()
+    return str(gpus) if gpus <= 2 else f"{last // 2 + 1}-{last}"

@@ -32,16 +32,13 @@ class Outcome:
 
     Attributes
     ----------
-    name
-        The policy, with its method and options; `RECORDED` for the record.
     conditions
-        What it decides by: the length of rounds, drawn stages, no preemption.
+        What the policy decides by: the length of rounds, drawn stages, no preemption.
     jobs
         One row per counted job: the columns of `Period.outcome`.
-    utilization
-        Share of the capacity in the window that jobs held.
-    idle_hours
-        GPU-hours in the window that were idle while a job waited, whether it would have fitted.
+    utilization, idle_hours
+        Of the GPUs in the window, the share that jobs held; GPU-hours that were idle while a job
+        waited, whether it would have fitted or not.
     violations
         What the audit of the simulation found; 0 for the record.
     run
@@ -56,19 +53,10 @@ class Outcome:
     violations: int
     run: Simulation
 
-    @property
-    def mean(self) -> float:
-        """The mean wait of all counted jobs."""
-        return float(self.jobs["wait"].mean())
-
-    def mean_wait(self, part: Part) -> float:
-        """Return the mean wait of a part's jobs."""
-        return float(self.jobs["wait"].to_numpy(float)[part.jobs].mean())
-
-    @property
-    def shares_gpus(self) -> bool:
-        """Whether jobs share GPUs; then a wait is the time without any."""
-        return self.run.shares_gpus
+    def mean(self, part: Part | None = None) -> float:
+        """Return the mean wait of all counted jobs, or of a part's."""
+        waits = self.jobs["wait"].to_numpy(float)
+        return float((waits if part is None else waits[part.jobs]).mean())
 
     @property
     def terms(self) -> str:
@@ -94,10 +82,8 @@ class Outcome:
             row[f"median_{name}"] = float(np.median(values))
             row |= {f"p{p}_{name}": rank(values, p / 100) for p in (95, 99)}
         row |= {"mean_slowdown": float(slowdown.mean()), "utilization": self.utilization}
-        return row | {
-            "preemptions": int(jobs["preemptions"].sum()),
-            "idle_gpu_hours": self.idle_hours,
-        }
+        row["idle_gpu_hours"] = self.idle_hours
+        return row | {"preemptions": int(jobs["preemptions"].sum())}
 
     def differs(self, recorded: Outcome) -> tuple[Ints, Ints]:
         """Return which jobs wait less than recorded, and which longer: 1 or 0 for each."""
@@ -107,8 +93,7 @@ class Outcome:
 
 def outcome_of(name: str, conditions: tuple[str, ...], period: Period, run: Simulation) -> Outcome:
     """Return what a simulation of a period came to; it is audited, but for the record's replay."""
-    recorded = name == RECORDED
-    capacity = float(period.capacity.total)
+    recorded, capacity = name == RECORDED, float(period.capacity.total)
     window = np.array([period.since, period.until]) - period.origin
     times, held = count_over_time(run.log, run.jobs, "gpus")
     held = held.clip(max=capacity)  # GPUs that jobs share count once

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,36 +23,20 @@ from dlsched.simulation.history import Period
 
 
 class Part(NamedTuple):
-    """Partitions that share nodes, or one alone.
+    """Partitions that share nodes, or one alone: names, "" for a cluster that is not divided.
 
-    Attributes
-    ----------
-    name
-        The partitions; empty for a cluster that is not divided.
-    jobs
-        The positions of its jobs among the counted ones.
+    `jobs` are the positions of its jobs among the counted ones.
     """
 
     name: str
     jobs: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A lower bound.
+class Limit(NamedTuple):
+    """A lower bound on mean seconds over the counted jobs, from submission to end and of waiting.
 
-    Attributes
-    ----------
-    mean_jct
-        Seconds from submission to end, on average over the counted jobs.
-    mean_wait
-        The same of the waiting; None where jobs may share GPUs, as they then run longer.
-    source
-        Which bound it is.
-    sharing
-        Whether it holds for schedules in which jobs share GPUs.
-    by_part
-        `mean_wait` of each part of the cluster.
+    Where jobs may share GPUs there is none on waiting, as they then run longer. `by_part` is that
+    on waiting of each part of the cluster.
     """
 
     mean_jct: float
@@ -66,44 +49,34 @@ class Limit:
 def parts_of(period: Period) -> tuple[Part, ...]:
     """Return the parts of a period's cluster that have counted jobs, those with most jobs first.
 
-    A job that names several partitions joins them; one that names none may run anywhere, so that
-    the cluster is not divided; neither is it where a partition has no nodes of its own.
+    Jobs that may run on the same node are in one part.
     """
     texts = period.jobs.loc[period.jobs["role"] == "counted", "partition"].fillna("").tolist()
-    nodes = period.partitions
+    servers = period.cluster.servers
     groups: list[tuple[set[str], set[str]]] = []
     for text in dict.fromkeys(texts):
-        names = set(text.split(","))
-        if period.partition is not None or not all(map(nodes.get, names)):
-            return (Part("", np.arange(len(texts))),)
-        held = set().union(*(nodes[name] for name in names))
-        for group in [g for g in groups if g[0] & names or g[1] & held]:
-            groups.remove(group)
-            names, held = names | group[0], held | group[1]
-        groups.append((names, held))
-    if len(groups) < 2:
-        return (Part("", np.arange(len(texts))),)
-    first = [text.partition(",")[0] for text in texts]
-    found = [
-        Part(", ".join(sorted(names)), np.flatnonzero([one in names for one in first]))
-        for names, _ in groups
-    ]
+        names = {*text.split(",")} if text else set()
+        own = [s for s in servers if names and (not s.partitions or names & {*s.partitions})]
+        held = {server.id for server in own or servers}
+        together = [group for group in groups if group[1] & held]
+        groups = [group for group in groups if group not in together]
+        groups.append(
+            ({text}.union(*(g[0] for g in together)), held.union(*(g[1] for g in together)))
+        )
+    found = []
+    for named, _ in groups:
+        name = ", ".join(sorted({name for text in named for name in text.split(",")}))
+        jobs = np.flatnonzero([text in named for text in texts])
+        found.append(Part(name if len(groups) > 1 else "", jobs))
     return tuple(sorted(found, key=lambda part: (-len(part.jobs), part.name)))
 
 
 def lower_limit(
     period: Period, parts: Sequence[Part], workload: Workload, sharing: bool, folder: Path | None
 ) -> Limit:
-    """Return the bound of a period, or that which a folder has of the same jobs.
+    """Return the bound of a period's jobs, or that which a folder has of the same jobs.
 
-    Parameters
-    ----------
-    workload
-        All simulated jobs.
-    sharing
-        Whether jobs may share GPUs.
-    folder
-        Where the bound is kept.
+    With `sharing` it holds for schedules in which jobs share GPUs, too.
     """
     counted = period.jobs[period.jobs["role"] == "counted"]
     ids = [set(counted["id"].iloc[part.jobs]) for part in parts]
@@ -123,19 +96,15 @@ def lower_limit(
         kept = {"jobs_sha256": digest, "seconds": seconds, "source": source}
         if path is not None:
             write_json(path, kept)
-    submit, eligible, start, end = (
-        counted[name].to_numpy(float) for name in ("submit", "eligible", "start", "end")
-    )
-    before = np.maximum(eligible, period.since) - submit
-    added = [float(before[part.jobs].mean()) for part in parts]
-    runtime = [float((end - start)[part.jobs].mean()) for part in parts]
-    jct = np.array(kept["seconds"]) + added
-    waits = (jct - runtime).clip(min=0)
+    before = (counted["eligible"].clip(lower=period.since) - counted["submit"]).to_numpy(float)
+    runtime = (counted["end"] - counted["start"]).to_numpy(float)
+    jct = [s + before[p.jobs].mean() for s, p in zip(kept["seconds"], parts, strict=True)]
+    waits = [max(0.0, m - runtime[p.jobs].mean()) for m, p in zip(jct, parts, strict=True)]
     sizes = [len(part.jobs) for part in parts]
     mean_jct, mean_wait = (_down(float(np.average(v, weights=sizes))) for v in (jct, waits))
     if sharing:
         return Limit(mean_jct, None, kept["source"], True, (None,) * len(parts))
-    return Limit(mean_jct, max(0.0, mean_wait), kept["source"], False, tuple(waits.tolist()))
+    return Limit(mean_jct, max(0.0, mean_wait), kept["source"], False, tuple(map(float, waits)))
 
 
 def _down(value: float) -> float:

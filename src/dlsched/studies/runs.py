@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from dlsched.errors import DlschedError
+from dlsched.errors import DlschedError, OptionError, UnknownName
 from dlsched.records import read_trace
+from dlsched.records.readers.hosts import expand_hosts
 from dlsched.registry.cluster_state import uniform
 from dlsched.schema import exact
 from dlsched.simulation import Cluster, Policy, Simulation, Workload
 from dlsched.simulation.engine.policy import policy_name
 from dlsched.simulation.history import Knows, Period
-from dlsched.simulation.measures.metrics import rank
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policies.keeping import without_preemption
+from dlsched.simulation.workload.cluster import Server
 from dlsched.simulation.workload.profiles import PROFILES
 from dlsched.studies.outcome import Outcome, outcome_of
 
@@ -71,9 +71,8 @@ class Runs:
     def staged(self) -> Workload:
         """The same with stages, models and the restart overheads of these.
 
-        No scheduler records stages: those of a job are a shipped trace's, drawn by its id and a
-        seed. What a policy gains by them is what it would gain if the cluster's jobs were like that
-        trace's.
+        No scheduler records stages: those of a job are a shipped trace's, drawn by its id and the
+        seed, so that policies gain what they would if the cluster's jobs were like that trace's.
         """
         known = [job for job in read_trace(SOURCE).jobs if job.stages]
         rows: list[dict[str, Any]] = []
@@ -102,9 +101,8 @@ class Runs:
 
     def bounded(self, sharing: bool) -> Workload:
         """Return the jobs of which a bound holds for all schedules."""
-        if sharing and self.source_of_stages:
-            return self.staged
-        return self.period.workload(self.knows) if self.delay else self.workload
+        plain = self.period.workload(self.knows) if self.delay else self.workload
+        return self.staged if sharing and self.source_of_stages else plain
 
     def outcome(self, entry: Chosen, label: str = "") -> Outcome:
         """Return what a policy came to, audited; `label` stands before its name."""
@@ -117,13 +115,15 @@ class Runs:
         """Return the waits under a policy on other nodes: a row of `Figures.nodes`."""
         name = label + entry.name
         row = {"change": change, "nodes": len(cluster.servers), "gpus": cluster.gpus}
-        row |= {"policy": name, "mean_wait": None, "p95_wait": None, "problem": ""}
+        row |= {"policy": name, "terms": "", "mean_wait": None, "p95_wait": None}
         try:
-            run, _ = self._simulate(entry, f"{name}, {change}", cluster)
+            run, conditions = self._simulate(entry, f"{name}, {change}", cluster)
         except DlschedError as error:
             return row | {"problem": str(error)}
-        waits = np.sort(self.period.outcome(run)["wait"].to_numpy(float))
-        return row | {"mean_wait": float(waits.mean()), "p95_wait": rank(waits, 0.95)}
+        found = outcome_of(name, conditions, self.period, run).row
+        return (
+            row | {key: found[key] for key in ("terms", "mean_wait", "p95_wait")} | {"problem": ""}
+        )
 
     def _simulate(
         self, entry: Chosen, name: str, cluster: Cluster | None = None
@@ -147,3 +147,63 @@ class Runs:
             on_progress=lambda _now, done, total: self.tell(f"{name} is simulated", done, total),
         )
         return run, tuple(filter(None, conditions))
+
+
+def changes(
+    period: Period, add: Sequence[str], remove: Sequence[str], partition_of: Sequence[str]
+) -> Iterator[tuple[str, Cluster]]:
+    """Yield the record's nodes, and each change of them alone; nothing without a change."""
+    cluster = period.cluster
+    if add or remove or partition_of:
+        yield "as recorded", cluster
+    for text in add:
+        number, like, _ = _some(text, cluster)
+        new = [like.model_copy(update={"id": f"added-{k + 1}"}) for k in range(number)]
+        yield (
+            f"{number} more as {like.id}",
+            cluster.model_copy(update={"servers": (*cluster.servers, *new)}),
+        )
+    for text in remove:
+        gone = _named(text, cluster)
+        if len(gone) == len(cluster.servers):
+            raise OptionError(f"{text!r} are all nodes; remove fewer")
+        left = tuple(server for server in cluster.servers if server.id not in gone)
+        away = tuple(outage for outage in cluster.away if outage.server not in gone)
+        yield f"{text} removed", cluster.model_copy(update={"servers": left, "away": away})
+    for text in partition_of:
+        names, _, partitions = text.partition("=")
+        update = {"partitions": tuple(partitions.split(","))}
+        for name in update["partitions"]:
+            if name not in period.partitions:
+                raise UnknownName("partition", name, period.partitions)
+        moved = _named(names, cluster)
+        servers = (s.model_copy(update=update) if s.id in moved else s for s in cluster.servers)
+        yield text.replace("=", " in "), cluster.model_copy(update={"servers": tuple(servers)})
+
+
+def _some(text: str, cluster: Cluster) -> tuple[int, Server, list[str]]:
+    """Return a number of nodes, one that they are like, and the names of all that are."""
+    number, _, name = text.partition(":")
+    if not number.isdecimal() or not int(number):
+        raise OptionError(
+            f"{text!r} is no number of nodes; write one, as 4, or 4:n1 for some as n1"
+        )
+    kinds = {server.id: server.model_dump_json(exclude={"id"}) for server in cluster.servers}
+    if name and name not in kinds:
+        raise UnknownName("node", name, kinds)
+    kind = kinds[name] if name else Counter(kinds.values()).most_common(1)[0][0]
+    alike = [name for name, own in kinds.items() if own == kind]
+    return int(number), cluster.by_id[alike[-1]], alike
+
+
+def _named(text: str, cluster: Cluster) -> set[str]:
+    """Return the nodes of a list of names, or of a number the last ones that are alike."""
+    if text.partition(":")[0].isdecimal() and text not in cluster.by_id:
+        number, _, alike = _some(text, cluster)
+        if number > len(alike):
+            raise OptionError(f"{text!r}: there are {len(alike)} such nodes; name those that go")
+        return {*alike[-number:]}
+    names = {*expand_hosts(text)}
+    for name in names - cluster.by_id.keys():
+        raise UnknownName("node", name, cluster.by_id)
+    return names

@@ -6,8 +6,7 @@ and the policy that the cluster is said to run waits, simulated, within `NEAR` o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dlsched.records.readers.values import counted
 from dlsched.simulation.history.explanation import ENOUGH, explained_share
@@ -30,22 +29,12 @@ KNOWN: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """What may be said of a part of the cluster.
 
-    Attributes
-    ----------
-    name, jobs
-        Its partitions, "" for a cluster that is not divided; how many jobs are counted.
-    wait, ran
-        Mean seconds that they waited in the record, and under what the cluster is said to run.
-    explained
-        Share of the recorded waiting that is explained, by what policies see.
-    reasons
-        Why it is not supported, the largest first; empty if it is, or if nobody waited.
-    sentence, evidence
-        What the headline says of it; what it rests on.
+    `wait` and `ran` are mean seconds in the record, and under what the cluster is said to run.
+    `explained` is the share of the waiting that is, by what policies see. `reasons` say why it is
+    not supported, the largest first. `evidence` is what the headline's `sentence` rests on.
     """
 
     name: str
@@ -58,20 +47,10 @@ class Claim:
     evidence: str
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What may be said of a record.
+class Verdict(NamedTuple):
+    """What may be said of a record, and what it rests on.
 
-    Attributes
-    ----------
-    headline
-        What is said of each part of the cluster.
-    supported
-        Whether the record supports savings, in every part where jobs waited.
-    sentences
-        What it rests on.
-    claims
-        The parts; empty if the record as a whole allows no claim.
+    `claims` are empty if the record as a whole allows none. It is `supported` if all of them are.
     """
 
     headline: str
@@ -96,24 +75,22 @@ def reach_verdict(study: Figures) -> Verdict:
     if headline := _forbidden(study):
         return Verdict(f"{headline} No saving is claimed.", False)
     claims = tuple(_claim(study, k) for k in range(len(study.parts)))
-    supported = not any(claim.reasons for claim in claims)
     waited = [claim for claim in claims if claim.wait >= NOTHING]
+    good = [claim for claim in waited if not claim.reasons]
+    supported = len(good) == len(waited)
     if not waited:
-        text = "Nobody waited in this record: there is no waiting to save."
-        return Verdict(text, supported, (), claims)
+        return Verdict("Nobody waited: there is no waiting to save.", supported, (), claims)
     shown = sorted(claims, key=lambda claim: -claim.jobs * claim.wait)[:MOST_PARTS]
     texts = [claim.sentence for claim in shown]
     if len(claims) > MOST_PARTS:
-        good = sum(not claim.reasons for claim in waited)
-        texts.insert(0, f"{good} of {len(waited)} parts in which jobs waited are supported.")
+        texts.insert(0, f"{len(good)} of {len(waited)} parts in which jobs waited are supported.")
     sentences = [claim.evidence for claim in shown if claim.evidence]
-    best = min(study.outcomes, key=lambda outcome: outcome.mean)
-    later = int(best.differs(study.recorded)[1].sum())
     if supported:
-        counts = f"{later:,} of {len(best.jobs):,} jobs would have waited longer than recorded."
+        best = min(study.outcomes, key=lambda outcome: outcome.mean())
+        counts = f"{best.differs(study.recorded)[1].sum():,} of {len(best.jobs):,} jobs"
         sentences += [
             "Smaller differences between a policy and the record say nothing.",
-            f"Under {best.label} {counts}",
+            f"Under {best.label} {counts} would have waited longer than recorded.",
         ]
     return Verdict(" ".join(texts), supported, tuple(sentences), claims)
 
@@ -142,7 +119,7 @@ def _claim(study: Figures, k: int) -> Claim:
     part, jobs = study.parts[k], study.explained.jobs
     policy = study.ran.label.removeprefix(AS_RAN)
     begin = f"{part.name} ({counted(len(part.jobs), 'job')}): " if part.name else ""
-    wait, ran = (outcome.mean_wait(part) for outcome in (study.recorded, study.ran))
+    wait, ran = (outcome.mean(part) for outcome in (study.recorded, study.ran))
     if wait < NOTHING:
         return Claim(part.name, len(part.jobs), wait, ran, 1.0, (), f"{begin}nobody waited.", "")
     own = jobs[jobs["id"].isin(study.recorded.jobs["id"].iloc[part.jobs])]
@@ -173,9 +150,9 @@ def _claim(study: Figures, k: int) -> Claim:
 
 def _policies(study: Figures, k: int) -> str:
     """Return what each policy and any schedule would wait in a part."""
-    waits = [f"{o.label} {span(o.mean_wait(study.parts[k]))}" for o in study.outcomes]
+    waits = [f"{o.label} {span(o.mean(study.parts[k]))}" for o in study.outcomes]
     text = f"{KNOWN[study.runs.knows]}, policies would wait: {', '.join(waits)}"
-    shared = any(outcome.shares_gpus for outcome in study.outcomes)
+    shared = any(outcome.run.shares_gpus for outcome in study.outcomes)
     for limit in study.limits[:1]:
         whose = "no schedule without sharing" if shared else "no schedule"
         text += f"; {whose} can wait less than {span(limit.by_part[k] or 0)}"
