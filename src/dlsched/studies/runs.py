@@ -115,15 +115,13 @@ class Runs:
         """Return the waits under a policy on other nodes: a row of `Figures.nodes`."""
         name = label + entry.name
         row = {"change": change, "nodes": len(cluster.servers), "gpus": cluster.gpus}
-        row |= {"policy": name, "terms": "", "mean_wait": None, "p95_wait": None}
+        row |= {"policy": name, "terms": "", "mean_wait": None, "p95_wait": None, "problem": ""}
         try:
             run, conditions = self._simulate(entry, f"{name}, {change}", cluster)
         except DlschedError as error:
             return row | {"problem": str(error)}
         found = outcome_of(name, conditions, self.period, run).row
-        return (
-            row | {key: found[key] for key in ("terms", "mean_wait", "p95_wait")} | {"problem": ""}
-        )
+        return row | {key: found[key] for key in ("terms", "mean_wait", "p95_wait")}
 
     def _simulate(
         self, entry: Chosen, name: str, cluster: Cluster | None = None
