@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from claims_only.clairvoyant import clairvoyant
+from claims_only.list_order import ListOrder
 from figures import ROOT, arguments, write
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
@@ -52,6 +53,11 @@ class Policy(NamedTuple):
     def of(cls, name: str, policy: str, **options: Any) -> Policy:
         """Return a policy of the library."""
         return cls(name, lambda w, c: simulate(w, c, policy, **options))
+
+    @classmethod
+    def listed(cls, name: str, **options: Any) -> Policy:
+        """Return list schedules."""
+        return cls(name, lambda w, c: simulate(w, c, ListOrder(**options)))
 
 
 def searched(preemptive: bool) -> Policy:
@@ -412,8 +418,8 @@ def hadar() -> Iterator[str]:
         HADAR,
         Policy.of("`exact`, effective throughput", "hadar", method="exact", time_limit=20),
         INVERSE,
-        Policy.of("least GPU time first, keeps running jobs", "list_order"),
-        Policy.of("least GPU time first, preemptive", "list_order", preemptive=True),
+        Policy.listed("least GPU time first, keeps running jobs"),
+        Policy.listed("least GPU time first, preemptive", preemptive=True),
         *BOTH,
     )
     yield from hadar_table("Hadar, seeds 0 to 4", range(5), policies)
@@ -440,17 +446,18 @@ MAST = (
     Policy.of("mast (paper)", "mast"),
     Policy.of("optimum of every pass (`exact`)", "mast", method="exact", time_limit=5),
 )
-RANKED = Policy.of("priority, then least GPU time, preemptive", "list_order", order="priority",
-                   preemptive=True)  # fmt: skip
+RANKED = Policy.listed(
+    "priority, then least GPU time, preemptive", order="priority", preemptive=True
+)
 
 
 def mast() -> Iterator[str]:
     """Yield MAST: its passes, and list schedules by priority and GPU time."""
     policies = (
         *MAST,
-        Policy.of("the next, without preemption", "list_order", order="priority"),
+        Policy.listed("the next, without preemption", order="priority"),
         RANKED,
-        Policy.of("least GPU time, no priorities", "list_order", preemptive=True),
+        Policy.listed("least GPU time, no priorities", preemptive=True),
         *BOTH,
     )
     yield from mast_table("MAST, seeds 0 to 4", range(5), policies)

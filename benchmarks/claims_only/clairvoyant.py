@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from claims_only.list_order import ListOrder
 from claims_only.list_search import Pooled, Whole
 from dlsched.errors import OptionError
 from dlsched.schema import Id
@@ -45,7 +46,7 @@ def clairvoyant(
 ) -> Simulation:
     """Search for a schedule with a small mean completion time, knowing all jobs from the start.
 
-    The schedules are those of the policy ``list_order``: jobs start in an order, each as soon as it
+    The schedules are those of `ListOrder`: jobs start in an order, each as soon as it
     fits beside those before it. A local search changes the order (a job moves to another place, two
     change places) and the one mode that a job may have (type of GPU, number of workers, CPUs and
     memory). It begins with the best of three orders: least GPU time, shortest, and first submitted;
@@ -78,7 +79,7 @@ def clairvoyant(
     Returns
     -------
     Simulation
-        Of the policy ``list_order``, whose options are the order and the modes found; with sharing
+        Of `ListOrder`, whose options are the order and the modes found; with sharing
         of ``muri_s``, and its order.
 
     Raises
@@ -100,14 +101,12 @@ def clairvoyant(
     names = [job.id for job in workload.jobs]
     best: Simulation | None = None
     for order, only in (begin, *search.optima()):
-        run = simulate(
-            workload,
-            cluster,
-            "list_order",
+        policy = ListOrder(
             order=[names[j] for j in order],
             modes={names[j]: int(only[j]) for j in np.flatnonzero(only >= 0)},
             preemptive=preemptive,
         )
+        run = simulate(workload, cluster, policy)
         if best is None or run.summary["mean_jct"] < best.summary["mean_jct"]:
             best = run
     assert best is not None

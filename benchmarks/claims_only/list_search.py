@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dlsched.simulation.policies.list_modes import Modes
+from claims_only.list_order import Modes
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 

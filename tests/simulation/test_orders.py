@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import TWO, by_hand, tables
+from simulation_cases import tables
 
 from dlsched.simulation import Cluster, Decision, Workload, simulate
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
@@ -110,20 +110,3 @@ def test_a_job_is_placed_whenever_its_gpus_are_free() -> None:
             # Best fit: no server with room had fewer free GPUs.
             (share,) = allocation.shares
             assert before[list(taken).index(share.server)] == before[before >= gpus].min()
-
-
-@pytest.mark.parametrize("preemptive", [False, True])
-def test_priority_goes_before_gpu_time(preemptive: bool) -> None:
-    """The order by name is that of a list sorted by priority, GPU time and submission."""
-    rng = random.Random(7)
-    rows = [
-        {"submit": rng.randint(0, 60), "gpus": rng.choice((1, 2, 4)), "work": rng.randint(5, 50)}
-        for _ in range(20)
-    ]
-    jobs = by_hand(*(row | rng.choice(({}, {"priority": 1}, {"priority": 2})) for row in rows))
-    listed = sorted(jobs.jobs, key=lambda job: (job.priority or 0, job.work * job.gpus))
-    one, other = (
-        simulate(jobs, TWO, "list_order", order=order, preemptive=preemptive)
-        for order in ("priority", [job.id for job in listed])
-    )
-    assert one.jobs.equals(other.jobs)

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from claims_only.clairvoyant import clairvoyant
+from claims_only.list_order import ListOrder
 from claims_only.list_search import Pooled
 
 from dlsched.errors import OptionError
@@ -40,9 +41,7 @@ def test_it_finds_the_best_of_all_orders(count: int, preemptive: bool) -> None:
     jobs = workload(JOBS[:count])
     names = [job.id for job in jobs.jobs]
     best = min(
-        simulate(jobs, CLUSTER, "list_order", order=order, preemptive=preemptive).summary[
-            "mean_jct"
-        ]
+        simulate(jobs, CLUSTER, ListOrder(order=order, preemptive=preemptive)).summary["mean_jct"]
         for order in permutations(names)
     )
     found = clairvoyant(jobs, CLUSTER, iterations=300, preemptive=preemptive)
@@ -79,7 +78,7 @@ def test_the_pooled_value_is_the_simulation_where_servers_are_one() -> None:
     for order in ([0, 1, 2, 3, 4], [3, 1, 4, 0, 2]):
         for preemptive in (False, True):
             names = [jobs.jobs[j].id for j in order]
-            run = simulate(jobs, one, "list_order", order=names, preemptive=preemptive)
+            run = simulate(jobs, one, ListOrder(order=names, preemptive=preemptive))
             total = pooled.total(np.array(order), np.full(5, -1), preemptive)
             submitted = sum(job.submit for job in jobs.jobs)
             assert (total - submitted) / 5 == pytest.approx(run.summary["mean_jct"], rel=1e-12)

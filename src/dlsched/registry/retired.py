@@ -11,6 +11,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("sensitivity", "balance"): "price_round",
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
     ("simulation", "hadare_copies"): "hadare",
+    ("simulation", "list_order"): "backfill with order=priority, or srsf",
     ("utility", "fifo"): "srtf",
     ("utility", "hadar_committed"): "hadar",
     ("utility", "hadar_pooled"): "hadar",

@@ -33,7 +33,6 @@ BUILT_IN: Mapping[str, str] = {
     "opportunistic": "dlsched.simulation.policies.lyra_baselines:Opportunistic",
     "gandiva": "dlsched.simulation.policies.lyra_baselines:Gandiva",
     "afs": "dlsched.simulation.policies.lyra_baselines:Afs",
-    "list_order": "dlsched.simulation.policies.list_order:ListOrder",
     "mast": "dlsched.simulation.policies.mast:Mast",
     "federated": "dlsched.simulation.policies.mast:Federated",
     "local": "dlsched.simulation.policies.mast:Local",
