@@ -152,10 +152,10 @@ class Assembly:
     def _set_apart(self) -> Ints:
         """Leave out the jobs that hold nothing of the resource; return where they are."""
         rows, column = self.rows, self.fields["gpus"]
-        slices = rows.columns.pop("slices", np.full(rows.size, None))
-        problem = "which are no whole ones: a history counts whole GPUs"
-        shown = [f"has slices of GPUs ({name}), {problem}" for name in slices[is_known(slices)]]
-        rows.refuse(is_known(slices), column, shown)
+        for place, name in enumerate(rows.columns.pop("slices", ())):
+            if name is not None:
+                problem = f"has slices of GPUs ({name}), which are no whole ones: a history counts"
+                rows.refuse_row(place, column, f"{problem} whole GPUs")
         without = ~(np.nan_to_num(rows.columns["gpus"]) > 0) & rows.usable
         rows.refuse(without, column, f"without {self.unit}", fault=False)
         return np.flatnonzero(without)
@@ -186,8 +186,9 @@ class Assembly:
             values = rows.get(name)[kept]
             if name not in ("row", "id", "gpus", *MOMENTS):
                 del columns[name]
+            values = values.astype(np.int64) if name == "gpus" else values
             made[name] = pd.Series(values, dtype=object if values.dtype == object else None)
-        jobs = self.jobs = pd.DataFrame(made).astype({"gpus": np.int64})
+        jobs = self.jobs = pd.DataFrame(made, copy=False)
         sizes = None if self.nodes is None else _sizes(self.nodes)
         if sizes is not None:  # then a pool is no node
             pooled = [any(name.startswith(f"{POOL} ") for name in held) for held in jobs["nodes"]]

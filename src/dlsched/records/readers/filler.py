@@ -89,7 +89,9 @@ def fill_gpus(rows: Rows, vectors: Vectors) -> None:
     """Take over the GPUs of each row, and their types where none is known."""
     types = rows.get("gpu_type")
     types[:] = np.where(is_known(types), types, vectors["gpu_type"])
-    rows.columns |= {name: vectors[name] for name in ("gpus", "share", "slices")}
+    rows.columns["gpus"] = vectors["gpus"]
+    if not np.isnan(vectors["share"]).all():
+        rows.columns |= {name: vectors[name] for name in ("share", "slices")}
 
 
 def _node_vectors(made: Sequence[Any]) -> Vectors:
