@@ -217,7 +217,7 @@ def calibrated_elastic(load: float) -> Iterator[str]:
     pairs = [(BASELINE, case) for case in (ELASTIC, *others, *everywhere)]
     pairs += [(case, ELASTIC) for case in others]
     pairs += [(case, everywhere[-1]) for case in everywhere[:-1]]
-    yield from ratios(pairs, size, SEEDS, MEANS)
+    yield from ratios(pairs, size, SEEDS, MEANS | {"training in use": "usage"})
 
 
 SECTIONS = {
