@@ -70,7 +70,7 @@ def test_round_trip(name: str) -> None:
 
 @PROBLEMS
 def test_columns_say_what_belongs_into_them(name: str) -> None:
-    """Each has a type and a meaning; those that are not required have a default, or may be absent."""
+    """Each has a type and a meaning; one that is not required may be absent, or has a default."""
     for part, about in dlsched.frame_columns(name).items():
         assert about["type"].all() and about["meaning"].str.len().all(), part
     about = dlsched.frame_columns("reclaiming")["jobs_workers"].loc["gpus"]
@@ -247,3 +247,34 @@ def test_single_documents_and_order() -> None:
     data = {"dlsched": 1, "problem": "elastic", "instance": "n", "workers": pooled}
     rows = dlsched.load_solution(data).to_frames()["workers"].fillna("").to_numpy().tolist()
     assert rows == [["a", "training", 1], ["a", "loan", 2], ["b", "", 3]]
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    """Of types, ids and references, each at its place; what follows from one is not another."""
+    servers = pd.DataFrame({"id": ["s1", "s2", "s3", "s2"], "gpus": ["8", 8, -4, 1]})
+    workers = WORKERS.assign(server=["s1", "s9"])
+    parts = PARTS | {"servers": servers, "jobs_workers": workers, "demand": 1}
+    with pytest.raises(dlsched.InstanceError) as raised:
+        dlsched.from_frames("reclaiming", **parts)
+    said = [line.strip().partition(": ")[0] for line in str(raised.value).splitlines()[1:]]
+    assert said == [
+        "servers, row 0, column gpus",
+        "servers, row 2, column gpus",
+        "servers, row 3, column id",
+        "jobs_workers, row 1, column server",
+    ]
+    assert "already used in servers, row 1" in str(raised.value)
+    with pytest.raises(dlsched.InstanceError, match=r"has 2 mistakes(.|\n)*demnd(.|\n)*gpu:"):
+        dlsched.from_frames("reclaiming", **PARTS | {"demnd": 1, "servers": SERVERS.assign(gpu=1)})
+
+
+def test_frames_of_a_result() -> None:
+    """What was found level by level, how it ended, and the solution's frames."""
+    result = dlsched.solve("hadar-section2")
+    frames = result.to_frames()
+    assert frames["result"].loc[0, "status"] == "optimal"
+    assert frames["levels"]["objective"].tolist() == [float(v) for v in result.objective]
+    assert frames["schedule_gpus"].equals(result.solution.to_frames()["schedule_gpus"])
+    assert len(frames["trajectory"]) == len(result.trajectory)
+    nothing = dlsched.solve("lyra-fig5", "lp").to_frames()
+    assert nothing["levels"]["objective"].isna().all() and "solution" not in nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
@@ -16,6 +16,9 @@ from dlsched.schema.instance_link import link_instance, linked_instance, without
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 from dlsched.text.rendering import Rendered, register, summary
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = [
     "Claim",
@@ -245,6 +248,30 @@ class Result(Rendered):
         if self.objective is None:
             raise ValueError(f"{self.method} has no solution to compare: {self.reason}")
         return gap(self.objective, bound)
+
+    def to_frames(self) -> dict[str, pandas.DataFrame]:
+        """Return data frames: ``result``, ``levels``, ``trajectory``, and those of the solution."""
+        import pandas as pd
+
+        labels = ("problem", "instance", "method", "kind", "status", "termination", "reason")
+        whole = {name: str(getattr(self, name)) for name in labels} | {"seed": self.seed}
+        levels = [
+            {
+                "level": level.name,
+                "unit": level.unit,
+                "objective": None if self.objective is None else float(self.objective[i]),
+                "bound": float(bound.value) if bound else None,
+                "bound_kind": bound.kind if bound else None,
+                "gap": self.gap[i],
+            }
+            for i, (level, bound) in enumerate(self.bound.pairs())
+        ]
+        frames = {
+            "result": pd.DataFrame([whole | self.seconds._asdict()]),
+            "levels": pd.DataFrame(levels),
+            "trajectory": pd.DataFrame(list(self.trajectory), columns=[*Point._fields]),
+        }
+        return frames | (self.solution.to_frames() if self.solution is not None else {})
 
     def replaced(self, **changes: Any) -> Result:
         """Return the result with some fields changed; it knows the instance, too."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from dlsched.errors import InstanceError, nearest
 
@@ -85,9 +86,12 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 
 def flaw_of(error: ValidationError) -> tuple[FieldPath, Flaw | None]:
     """Return where the first of a model's validation errors is, and what a validator raised."""
-    first = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    return tuple(first["loc"]), cause if isinstance(cause, Flaw) else None
+    return _cause(error.errors(include_url=False)[0])
+
+
+def _cause(entry: ErrorDetails) -> tuple[FieldPath, Flaw | None]:
+    cause = entry.get("ctx", {}).get("error")
+    return tuple(entry["loc"]), cause if isinstance(cause, Flaw) else None
 
 
 def first_flaw(
@@ -97,32 +101,38 @@ def first_flaw(
     locate: Callable[[FieldPath], str],
 ) -> InstanceError:
     """Return the first of a model's validation errors as an error in the words of the file."""
-    errors = error.errors(include_url=False)
-    first = errors[0]
-    path, cause = flaw_of(error)
-    if cause is not None:
-        path += cause.path
-        problem = cause.problem
-        remedy = cause.remedy
-    elif first["type"] == "extra_forbidden":
-        problem = "is an unknown field"
-        remedy = "remove it"
-        if len(path) == 1:
-            remedy += f" (known: {field_names(model)})"
-            meant = nearest(str(path[0]), model.model_fields)
-            remedy += f"; {meant}" if meant else ""
-    elif first["type"] in _REMEDIES:
-        problem, remedy = _REMEDIES[first["type"]]
-        if first["type"] == "missing":
-            others = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
-            beside = [str(other[-1]) for other in others if tuple(other[:-1]) == path[:-1]]
-            matches = get_close_matches(str(path[-1]), beside, n=1)
-            remedy += f', or rename "{brief(matches[0])}"' if matches else ""
-    else:
-        message = first["msg"]
-        problem = message[0].lower() + message[1:]
-        remedy = "see docs/schema"
+    path, problem, remedy = next(flaws(error, model))
     return InstanceError(where, locate(path), problem, remedy)
+
+
+def flaws(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[FieldPath, str, str]]:
+    """Yield a model's validation errors in the words of the file: path, what is wrong, remedy."""
+    errors = error.errors(include_url=False)
+    for entry in errors:
+        path, cause = _cause(entry)
+        if cause is not None:
+            path += cause.path
+            problem = cause.problem
+            remedy = cause.remedy
+        elif entry["type"] == "extra_forbidden":
+            problem = "is an unknown field"
+            remedy = "remove it"
+            if len(path) == 1:
+                remedy += f" (known: {field_names(model)})"
+                meant = nearest(str(path[0]), model.model_fields)
+                remedy += f"; {meant}" if meant else ""
+        elif entry["type"] in _REMEDIES:
+            problem, remedy = _REMEDIES[entry["type"]]
+            if entry["type"] == "missing":
+                others = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
+                beside = [str(other[-1]) for other in others if tuple(other[:-1]) == path[:-1]]
+                matches = get_close_matches(str(path[-1]), beside, n=1)
+                remedy += f', or rename "{brief(matches[0])}"' if matches else ""
+        else:
+            message = entry["msg"]
+            problem = message[0].lower() + message[1:]
+            remedy = "see docs/schema"
+        yield path, problem, remedy
 
 
 def field_names(model: type[BaseModel]) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from pydantic import ValidationError
+
 from dlsched.errors import InstanceError
-from dlsched.schema.flaws import FieldPath
+from dlsched.schema.flaws import FieldPath, flaws
 from dlsched.schema.frames.cells import MISSING, is_pandas, plain
 from dlsched.schema.frames.frame import WHERE, Frame, flaw, place, unknown
 from dlsched.schema.frames.layout import (
@@ -32,6 +36,27 @@ REMEDIES = {
 
 Parents: TypeAlias = tuple[Any, ...]
 """The cells that identify the document that a row belongs to."""
+
+
+MOST_MISTAKES = 20
+"""Mistakes that one error names."""
+
+
+def raise_all(mistakes: Sequence[InstanceError]) -> None:
+    """Raise mistakes as one error, a line for each column and remedy; a single one as it is."""
+    alike: dict[tuple[str, str], list[InstanceError]] = {}
+    for mistake in mistakes:
+        place = re.sub(r"row \d+", "row", mistake.path)
+        alike.setdefault((place, mistake.remedy), []).append(mistake)
+    told = []
+    for first, *others in alike.values():
+        rows = f" (rows like it: {len(others)})" if others else ""
+        told.append(InstanceError(WHERE, first.path, f"{first.problem}{rows}", first.remedy))
+    if len(told) == 1:
+        raise told[0] from None
+    if told:
+        lines = "".join(f"\n  {m.path}: {m.problem}; {m.remedy}" for m in told)
+        raise InstanceError(WHERE, "", f"has {len(told)} mistakes", lines) from None
 
 
 class Origin(NamedTuple):
@@ -76,16 +101,21 @@ class Reader:
         self.origins: dict[FieldPath, Origin] = {}
         self.frames: dict[str, Frame] = {}
         self.used: dict[str, set[Parents]] = {}
+        mistakes: list[InstanceError] = []
         known = {table.name: table for table in tables(model)}
         names = [*value_fields(model), *known, SINGLE]
         for name, part in self.parts.items():
-            if name not in names:
-                raise unknown(name, "is neither a frame nor a field", name, names)
-            if name in known and is_pandas(part, "DataFrame"):
-                self.frames[name] = Frame(known[name], part)
-            elif name in known and known[name].parents:
-                problem = f"is of type {type(part).__name__}"
-                raise InstanceError(WHERE, name, problem, "give a pandas.DataFrame")
+            try:
+                if name not in names:
+                    raise unknown(name, "is neither a frame nor a field", name, names)
+                if name in known and is_pandas(part, "DataFrame"):
+                    self.frames[name] = Frame(known[name], part)
+                elif name in known and known[name].parents:
+                    problem = f"is of type {type(part).__name__}"
+                    raise InstanceError(WHERE, name, problem, "give a pandas.DataFrame")
+            except InstanceError as error:
+                mistakes.append(error)
+        raise_all(mistakes)
 
     def data(self) -> dict[str, Any]:
         """Return the data of the document, but for the envelope.
@@ -233,36 +263,94 @@ class Reader:
         return self._entries(Branch(inner, parents, (*branch.path, name)))
 
     def _refuse_orphans(self) -> None:
-        """Refuse a row that belongs to nothing."""
+        """Refuse rows that belong to nothing."""
+        mistakes = []
         for name, frame in self.frames.items():
             used = self.used.get(name, set())
-            orphan = next((parents for parents in frame.rows if parents not in used), None)
-            if orphan is None:
-                continue
-            column = frame.where.parents[-1]
-            remedy = f"add it to {name.removesuffix(f'_{frame.where.field}')}, or drop the row"
-            types = {type(parents[-1]).__name__ for parents in used}
-            if types and type(orphan[-1]).__name__ not in types:
-                remedy = f"the ids there are of type {', '.join(sorted(types))}: use .astype(str)"
-            problem = f"there is no {column} {orphan[-1]!r}"
-            raise flaw(name, frame.rows[orphan][0], column, problem, remedy)
+            for orphan in (parents for parents in frame.rows if parents not in used):
+                column = frame.where.parents[-1]
+                types = {type(parents[-1]).__name__ for parents in used}
+                remedy = f"add it to {name.removesuffix(f'_{frame.where.field}')}, or drop the row"
+                if types and type(orphan[-1]).__name__ not in types:
+                    remedy = (
+                        f"the ids there are of type {', '.join(sorted(types))}: use .astype(str)"
+                    )
+                problem = f"there is no {column} {orphan[-1]!r}"
+                mistakes.append(flaw(name, frame.rows[orphan][0], column, problem, remedy))
+        raise_all(mistakes[:MOST_MISTAKES])
 
-    def parse(self, data: Mapping[str, Any]) -> Any:
-        """Return the document with this data.
+    def parse(self, data: dict[str, Any]) -> Any:
+        """Return the document with this data, which is changed if it has mistakes.
+
+        After a mistake its row is taken away, and what is left is read again: so all mistakes are
+        found, though a list gives up at its first. A row that refers to one of them is none.
 
         Raises
         ------
         InstanceError
-            Naming frame, row and column.
+            Naming frame, row and column, of each of at most `MOST_MISTAKES` mistakes.
         """
-        try:
-            return self.model.parse(data, WHERE, self.locate)
-        except InstanceError as error:
-            fitting = (REMEDIES[end] for end in REMEDIES if error.problem.endswith(end))
-            remedy = next(fitting, error.remedy)
-            if error.path in shapes(self.model):
-                remedy = f"pass {error.path}=" if error.problem == "is missing" else error.remedy
-            raise InstanceError(error.where, error.path, error.problem, remedy) from None
+        mistakes: list[InstanceError] = []
+        gone: set[str] = set()
+        while len(mistakes) < MOST_MISTAKES:
+            try:
+                document = self.model.model_validate(data)
+            except ValidationError as error:
+                found = list(flaws(error, self.model))
+            else:
+                raise_all(mistakes)
+                return document
+            before = len(mistakes)
+            wrong_ids = any("id: is not a string" in str(mistake) for mistake in mistakes)
+            mistakes += [
+                self._mistake(path, problem, remedy)
+                for path, problem, remedy in found
+                if not any(f'"{name}"' in problem for name in gone)
+                and not (wrong_ids and "has the id" in problem)
+            ]
+            removed = [self._remove(data, path) for path, *_ in found[:1]]
+            if removed == [None]:
+                break
+            gone.update(name for name in removed if isinstance(name, str))
+            del mistakes[before + 1 :]  # the others are found again
+        raise_all(mistakes)
+        return None
+
+    def _mistake(self, path: FieldPath, problem: str, remedy: str) -> InstanceError:
+        """Return a mistake in the words of frames."""
+        where = self.locate(path)
+        fitting = (REMEDIES[end] for end in REMEDIES if problem.endswith(end))
+        told = next(fitting, remedy)
+        if where in shapes(self.model):
+            told = f"pass {where}=" if problem == "is missing" else remedy
+        problem = re.sub(
+            r"at (\w+)\[(\d+)\]$", lambda at: f"in {self.locate((at[1], int(at[2])))}", problem
+        )
+        return InstanceError(WHERE, where, problem, told)
+
+    def _remove(self, data: Any, path: FieldPath) -> object:
+        """Take the innermost document of a path away that is in a list; return its id, if any."""
+        depth, listed = -1, data
+        with suppress(LookupError, TypeError):  # the end of the path may not be there
+            for i, step in enumerate(path):
+                if isinstance(step, int) and isinstance(data[step], dict):
+                    depth, listed = i, data
+                data = data[step]
+        if depth < 0:
+            return None
+        number = path[depth]
+        assert isinstance(number, int)
+        entry = listed.pop(number)
+        stem = path[:depth]
+        moved: dict[FieldPath, Origin] = {}
+        for old, origin in self.origins.items():
+            if old[:depth] != stem or len(old) <= depth:
+                moved[old] = origin
+            elif old[depth] != number:
+                place = int(old[depth])
+                moved[(*stem, place - (place > number), *old[depth + 1 :])] = origin
+        self.origins = moved
+        return entry.get("id", True)
 
     def locate(self, path: FieldPath) -> str:
         """Return where an entry of the data came from: frame, row and column, or the field."""
