@@ -28,7 +28,7 @@ def pages() -> dict[Path, str]:
     said = tomllib.loads((ROOT / "docs" / "findings.toml").read_text(encoding="utf-8"))["findings"]
     sections, items = [], []
     for row in said:
-        sentence = f"**{filled(row['number'], row)}** {filled(row['text'], row)}"
+        sentence = filled(row["text"], row)
         items.append(f"- [{row['title']}](docs/findings.md): {sentence}")
         links = [f"[figures](../benchmarks/figures/{row['figures']}.md)"]
         links += [f"[claim](claims.md#{row['claim']})"] * bool(row["claim"])
