@@ -24,7 +24,7 @@ def check(instance: Instance, solution: Solution) -> Report:
 
     Kinds of violations: ``unknown_job``, ``unknown_configuration``, ``unusable`` (the job has no
     goodput there), ``over_capacity`` (of a type's GPUs), ``unplaceable`` (the GPUs are there, but
-    not the nodes). ``details`` has the jobs that are ``waiting``, and by type the ``gpus`` given.
+    not the nodes). ``details`` has the jobs that are ``waiting``, and by type the GPUs given, as ``gpus_TYPE``.
     """
     given = {
         job: instance.by_id[name]
@@ -52,7 +52,7 @@ def check(instance: Instance, solution: Solution) -> Report:
         ),
         *_unplaced(instance, given, gpus),
     ]
-    details = {"waiting": waiting, "gpus": gpus}
+    details = {"waiting": waiting} | {f"gpus_{kind}": given for kind, given in gpus.items()}
     return Report(tuple(violations), ByLevel(LEVELS, (in_units(total), moved)), details)
 
 

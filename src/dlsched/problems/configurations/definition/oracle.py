@@ -15,7 +15,7 @@ def brute_force(instance: Instance) -> Objective | None:
     costs = Costs(instance)
     choices = [[None, *costs.of(job)] for job in instance.jobs]
     reports = (check(instance, _solution(instance, chosen)) for chosen in product(*choices))
-    return min(report.objective for report in reports if report.feasible)
+    return min(report.objective for report in reports if report.objective and report.feasible)
 
 
 def _solution(instance: Instance, chosen: tuple[str | None, ...]) -> Solution:

@@ -22,7 +22,6 @@ from dlsched.schema import (
 
 DIGITS = 9
 """Decimals of every cost **(D)**: powers are irrational, and are rounded to so many."""
-_LARGEST_POWER = 2
 _Power = Annotated[SignedAmount, Field(json_schema_extra={"default": -0.5})]
 _Penalty = Annotated[Amount, Field(json_schema_extra={"default": 1.1})]
 
@@ -100,7 +99,7 @@ class Instance(schema.Instance):
     def _resolve(self) -> Self:
         for field in ("types", "configurations", "models", "jobs"):
             schema.require_unique((entry.id for entry in getattr(self, field)), field)
-        if not self.power or abs(self.power) > _LARGEST_POWER:
+        if not self.power or not -2 <= self.power <= 2:
             raise Flaw(("power",), "is 0, or beyond 2", "write a power from -2 to 2, as -0.5")
         if (self.penalty * 10**DIGITS).denominator > 1:
             raise Flaw(("penalty",), f"has more than {DIGITS} decimals", "round it, as 1.1")

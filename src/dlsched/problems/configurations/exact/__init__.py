@@ -14,6 +14,7 @@ from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
+_ALL_WAIT = Solution(configurations={})
 _PARTS = 4
 """Of the dearest GPU's price, for the first gap: an eighth is as quick, the whole takes 3 s."""
 
@@ -55,7 +56,8 @@ def solve(kinds: Kinds, run: Run, levels: int) -> Claim:
 def _within(kinds: Kinds, prices: Prices, gap: int, run: Run, levels: int) -> tuple[Claim, int]:
     """Solve what a gap leaves of a program; also return the cost of the solution, or of none."""
     claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
-    return claim, kinds.value(claim.solution or Solution(configurations={}))
+    found = claim.solution
+    return claim, kinds.value(found if isinstance(found, Solution) else _ALL_WAIT)
 
 
 @method("configurations", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")

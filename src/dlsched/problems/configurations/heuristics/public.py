@@ -72,7 +72,7 @@ class PublicCosts(Costs):
         if not value:
             return self.code.largest * UNIT
         cents = power_of(value, self.instance.power).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
-        return int(min(cents, Decimal(self.code.largest)) * UNIT)
+        return round(min(cents, Decimal(self.code.largest)) * UNIT)
 
     def _change(self, job: Job, name: Id) -> int:
         """Return what a choice costs more than waiting does, by changed entries."""

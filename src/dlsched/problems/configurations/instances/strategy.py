@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from dlsched.problems.configurations.definition.schema import Instance
 
-VARIATIONS = ({}, {"power": 1}, {"power": Fraction("0.5")}, {"power": Fraction("-1.25")})
+VARIATIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"power": 1},
+    {"power": Fraction("0.5")},
+    {"power": Fraction("-1.25")},
+)
 """Powers below and above 0, whole and not."""
 UNITS = [Fraction(10) ** e for e in (0, 3, -3, -9, 13)]
 """Units of goodput, the simplest first."""
@@ -67,7 +72,8 @@ def _job(draw: st.DrawFn, name: str, models: list[dict[str, Any]]) -> dict[str, 
     job: dict[str, Any] = {"id": name, "model": model["id"]}
     job["age"] = draw(st.sampled_from([0, 60, 3600, Fraction("123456.789"), 10**9]))
     job["restarts"] = draw(st.integers(0, 3))
+    runs = draw(st.booleans())
     able = [c for c, value in model["goodput"].items() if value]
-    if able and draw(st.booleans()):
+    if able and runs:
         job["present"] = draw(st.sampled_from(able))
     return job
