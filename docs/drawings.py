@@ -35,11 +35,12 @@ def _example(name: str) -> bytes:
 
     import dlsched
     from dlsched.display.drawing.files import picture_bytes
+    from dlsched.display.plotting import draw_function
     from dlsched.registry import problem
 
     owner = problem(name)
     example = owner.module("generate").examples()[0]
-    axes = owner.module("draw").draw(example, dlsched.solve(example).solution)
+    axes = draw_function(owner)(example, dlsched.solve(example).solution)
     picture = picture_bytes(axes.figure, "svg", "transparent")
     plt.close(axes.figure)
     return picture

@@ -12,11 +12,8 @@ from dlsched.problems.configurations.instances.profiles import PROFILES, STAGES,
 
 NODES = {"t4": (6, 4), "rtx": (3, 8), "a100": (2, 8)}
 """Sia's simulated cluster of 64 GPUs: nodes of each type, and the GPUs of each."""
-_LARGEST = 64
-_AGE = (8.2, 1.3)
-"""Mean and deviation of the logarithm of the age in seconds, ours: an hour in the median."""
-_RESTARTS = 3600
-"""Seconds of age for a restart, in the mean (ours)."""
+_AGE, _RESTARTS, _LARGEST = (8.2, 1.3), 3600, 64
+"""Ours: the age's logarithm, an hour in the median; seconds of age by restart; most GPUs."""
 
 
 def generate(
@@ -45,18 +42,16 @@ def generate(
     """
     if workload not in WORKLOADS:
         raise OptionError(f"workload={workload!r} must be one of {', '.join(WORKLOADS)}")
-    types = [
-        {"id": kind, "nodes": scale * nodes, "gpus_per_node": gpus}
-        for kind, (nodes, gpus) in NODES.items()
-    ]
-    listed = [row for kind, (nodes, gpus) in NODES.items() for row in _of(kind, scale * nodes, gpus)]
+    nodes = {kind: scale * count for kind, (count, _) in NODES.items()}
+    types = [{"id": k, "nodes": n, "gpus_per_node": NODES[k][1]} for k, n in nodes.items()]
+    listed = [row for kind, n in nodes.items() for row in _of(kind, n, NODES[kind][1])]
     models = [_model(name, stage, listed) for name in PROFILES for stage in range(STAGES)]
     counts = np.array([profile["jobs"][workload] for profile in PROFILES.values()], dtype=float)
     drawn = rng.choice(len(PROFILES), jobs, p=counts / counts.sum()) * STAGES
     chosen = (drawn + rng.integers(STAGES, size=jobs)).tolist()
     ages = np.rint(rng.lognormal(*_AGE, jobs)).astype(int).tolist()
     runs, done = rng.random(jobs) < running, rng.random(jobs).tolist()
-    free = {kind: scale * nodes * gpus for kind, (nodes, gpus) in NODES.items()}
+    free = {kind: n * NODES[kind][1] for kind, n in nodes.items()}
     samples = [profile["samples"] for profile in PROFILES.values()]
     rows: list[dict[str, Any]] = []
     for j, (m, age) in enumerate(zip(chosen, ages, strict=True)):
@@ -92,18 +87,13 @@ def _model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any
 
 def examples() -> list[Instance]:
     """Return two jobs on a node of two GPUs and a faster GPU: who restarts pays for it."""
-    listed = [
-        {"id": "a1", "type": "a", "gpus": 1},
-        {"id": "a2", "type": "a", "gpus": 2},
-        {"id": "b1", "type": "b", "gpus": 1},
-    ]
+    sizes = {"a1": ("a", 1), "a2": ("a", 2), "b1": ("b", 1)}
+    listed = [{"id": name, "type": kind, "gpus": gpus} for name, (kind, gpus) in sizes.items()]
+    slow, fast = {"a1": 1, "a2": 4, "b1": 4}, {"a1": 9, "a2": 16, "b1": 25}
     parts: dict[str, Any] = {
         "source": "ours: two jobs whose costs are square roots",
         "types": [{"id": t, "nodes": 1, "gpus_per_node": n} for t, n in (("a", 2), ("b", 1))],
-        "models": [
-            {"id": "m", "goodput": {"a1": 1, "a2": 4, "b1": 4}, "restart_seconds": 30},
-            {"id": "n", "goodput": {"a1": 9, "a2": 16, "b1": 25}, "restart_seconds": 20},
-        ],
+        "models": [{"id": name, "goodput": by} for name, by in (("m", slow), ("n", fast))],
         "jobs": [{"id": "i", "model": "m", "age": 90, "present": "a1"}, {"id": "j", "model": "n"}],
     }
     return [Instance(name="configurations-two-jobs", configurations=listed, **parts)]

@@ -6,10 +6,9 @@ s T_g + (T_g^gamma + T_s^gamma)^(1/gamma), where T_g = alpha + beta m computes a
 T_s = alpha' + beta' max(r - 2, 0) synchronises, within a node or beyond. The efficiency of batch M
 is (n + 1) / (n M_0 / M + 1) x M_0 / M, with the noise scale n at the first batch size M_0.
 
-`profiles.json` has the batch sizes; the noise at five stages, fifths of the epochs; and by type of
-GPU the largest local batch, alpha, beta, alpha' and beta' between nodes, those within one, and
-gamma. Parameters are fitted to the public placements and scalability files with Pollux's loss.
-Jobs are those of the three public workloads of each kind.
+`profiles.json` has the noise at fifths of the epochs, and by type of GPU the largest local batch,
+alpha, beta, alpha' and beta' between nodes, those within one, and gamma: fitted to the public
+profiles with Pollux's loss. Jobs are counted in the three public workloads of each kind.
 """
 
 from __future__ import annotations
@@ -20,14 +19,10 @@ from typing import Any
 
 import numpy as np
 
-PROFILES: dict[str, Any] = json.loads(
-    (files(__package__) / "profiles.json").read_text(encoding="utf-8")
-)
+PROFILES: dict[str, Any] = json.loads((files(__package__) / "profiles.json").read_text("utf-8"))
 STAGES = 5
 WORKLOADS = ("philly", "helios", "newtrace")
-_BATCHES = 50
-_SLACK = 1e-8
-"""Allowance of a batch size that is rounded up."""
+_BATCHES, _SLACK = 50, 1e-8
 
 
 def goodput(model: str, type_: str, stage: int, nodes: int, gpus: int) -> float:
