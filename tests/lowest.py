@@ -40,7 +40,7 @@ for name in problem_names():
     assert found.status == "optimal", found
     assert dlsched.read_result(found.to_json()).objective == found.objective
     dlsched.model(inst)
-    problem(name).module("draw").draw(inst, found.solution)
+    dlsched.plot(found)
     assert problem(name).instance.model_json_schema()
     table = dlsched.compare([inst], list(problem(name).methods))
     failed = table[table["status"] == "error"]

@@ -9,6 +9,8 @@ import matplotlib as mpl
 
 import dlsched
 from dlsched import library
+from dlsched.display import standard
+from dlsched.registry import problem
 
 
 class Drawn(NamedTuple):
@@ -35,8 +37,14 @@ DRAWN = {
         "workers-two-groups", ({"training": 60, "loan": 60}, "bfd"), "all 120 servers"
     ),
     "shares": Drawn("shares-three-jobs", "shares-64", "all 64 jobs"),
-    "configurations": Drawn("configurations-two-jobs", "configurations-512", "all 88 nodes"),
+    "configurations": Drawn("configurations-two-jobs", "configurations-512", "250 jobs"),
 }
+
+
+def drawing(name: str) -> Any:
+    """Return the module that draws a problem: its own, or the one of all that state only cells."""
+    owner = problem(name)
+    return owner.module("draw") if owner.has_module("draw") else standard
 
 
 @cache

@@ -18,6 +18,7 @@ import dlsched
 from calls import data, python
 from dlsched import registry
 from dlsched.registry import problem
+from plotted import drawing
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -124,7 +125,7 @@ def test_tables_on_pages_are_complete() -> None:
     rows = re.findall(r"^\| (\w+) \|.*\| ([^|]*) \|$", text, re.M)
     stated = {name: set(re.findall(r"`(\w+)`", last)) for name, last in rows}
     for name in registry.BUILT_IN:
-        draw = importlib.import_module(f"dlsched.problems.{name}.pictures.draw")
+        draw = drawing(name)
         assert stated[name] == {*draw.COLOR_BY, *getattr(draw, "COLOR_BY_OF_MANY", ())}, name
     text = (ROOT / "docs" / "add-a-problem.md").read_text()
     table = text[text.index("`dlsched.schema` has") : text.index("## 3. Check")]

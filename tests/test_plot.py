@@ -16,6 +16,7 @@ from plotted import (
     DRAWN,
     WIDTHS,
     at_width,
+    drawing,
     large,
     legend,
     require_legible,
@@ -66,7 +67,7 @@ def test_the_map_of_servers_has_a_cell_for_every_gpu() -> None:
 def test_every_colouring(problem: str, size: str) -> None:
     """Each value of color_by draws; another is refused. A large picture says that all is in."""
     result = solved(problem) if size == "small" else large(problem)
-    draw = registry.problem(problem).module("draw")
+    draw = drawing(problem)
     possible = draw.COLOR_BY
     if size == "large":
         possible = getattr(draw, "COLOR_BY_OF_MANY", possible)

@@ -15,6 +15,9 @@ from dlsched.schema.solution import Solution
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+COLOR_BY = ("name",)
+"""What things can be coloured by."""
+
 
 def standard_draw(problem: Problem, cells: Cells) -> Callable[..., Axes]:
     """Return the function that draws what owns cells, as the module ``draw`` of a problem has it.
@@ -36,6 +39,7 @@ def standard_draw(problem: Problem, cells: Cells) -> Callable[..., Axes]:
     def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         """Draw up to 24 owners as rows with names, more as columns of cells."""
         names = names_of(instance)
+        view.choose(COLOR_BY, COLOR_BY[0])
         colouring = by_name(names)
         looks = {name: view.look(name, colouring.look(i)) for i, name in enumerate(names)}
         owners = [

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.problems.configurations.definition.costs import UNIT, Costs, in_units
-from dlsched.problems.configurations.definition.schema import (
-    Configuration,
-    Instance,
-    Solution,
-    Type,
-)
+from dlsched.problems.configurations.definition.schema import Configuration, Gpu, Instance, Solution
 from dlsched.schema import Id, granularity
 
 NAMEABLE = {"x": "x[j,c]: job j has configuration c"}
@@ -29,17 +24,12 @@ def build(instance: Instance) -> Any:
     m.x = pyo.Var(m.CHOICES, domain=pyo.Binary)
     units = {(j, c): n - costs.waiting for j, row in of_job.items() for c, n in row.items()}
     kept = [m.x[job.id, job.present] for job in instance.jobs if job.present is not None]
-    m.cost = pyo.Objective(
-        expr=costs.waiting * len(of_job) / UNIT
-        + pyo.quicksum(n / UNIT * m.x[key] for key, n in units.items() if n)
-    )
+    saved = pyo.quicksum(n / UNIT * m.x[key] for key, n in units.items() if n)
+    m.cost = pyo.Objective(expr=costs.waiting * len(of_job) / UNIT + saved)
     m.moved = pyo.Objective(expr=len(kept) - pyo.quicksum(kept))
-    m.GRANULARITY = {
-        "cost": granularity(in_units(n) for n in {costs.waiting, *units.values()}),
-        "moved": 1,
-    }
-    used = [(instance.by_id[c], x) for (_, c), x in m.x.items()]
-    add_rooms(m, instance, used)
+    unit = granularity(in_units(n) for n in {costs.waiting, *units.values()})
+    m.GRANULARITY = {"cost": unit, "moved": 1}
+    add_rooms(m, instance, [(instance.by_id[c], x) for (_, c), x in m.x.items()])
 
     def choice(m: Any, j: Id) -> Any:
         return pyo.quicksum(m.x[j, c] for c in of_job[j]) <= 1 if of_job[j] else pyo.Constraint.Skip
@@ -49,33 +39,29 @@ def build(instance: Instance) -> Any:
 
 
 def add_rooms(m: Any, instance: Instance, used: list[tuple[Configuration, Any]]) -> None:
-    """Configurations fit into the nodes of their type, in blocks of each size of `blocks`.
-
-    A node of G GPUs has floor(G / b) blocks of b; a smaller configuration takes none of them.
-    """
+    """Configurations fit into the nodes of their type, in blocks of each size of `blocks`."""
     import pyomo.core as pyo
-
-    of_type: dict[Id, list[tuple[Configuration, Any]]] = {kind.id: [] for kind in instance.types}
-    for one, x in used:
-        of_type[one.type].append((one, x))
-    m.ROOMS = pyo.Set(
-        initialize=[(t.id, b) for t in instance.types if of_type[t.id] for b in blocks(t)], dimen=2
-    )
 
     def room(m: Any, t: Id, b: int) -> Any:
         kind = instance.type_of[t]
-        taken = ((one.nodes * (min(one.gpus, kind.gpus_per_node) // b), x) for one, x in of_type[t])
+        taken = [(blocks_of(kind, one, b), x) for one, x in used if one.type == t]
         terms = [n * x for n, x in taken if n]
         most = kind.nodes * (kind.gpus_per_node // b)
         return pyo.quicksum(terms) <= most if terms else pyo.Constraint.Skip
 
+    m.ROOMS = pyo.Set(initialize=[(t.id, b) for t in instance.types for b in blocks(t)], dimen=2)
     m.room = pyo.Constraint(m.ROOMS, rule=room)
 
 
-def blocks(kind: Type) -> list[int]:
+def blocks(kind: Gpu) -> list[int]:
     """Return the sizes of blocks whose number limits a type: 1, and those that leave a rest."""
     sizes = [2**k for k in range(kind.gpus_per_node.bit_length())]
     return [b for b in sizes if b == 1 or kind.gpus_per_node % b]
+
+
+def blocks_of(kind: Gpu, one: Configuration, size: int) -> int:
+    """Return how many blocks of a size a configuration takes; a smaller one takes none."""
+    return one.nodes * (min(one.gpus, kind.gpus_per_node) // size)
 
 
 def read(instance: Instance, m: Any) -> Solution:

@@ -14,7 +14,6 @@ from dlsched.problems.configurations.definition.schema import DIGITS, Instance, 
 from dlsched.schema import Id, Number, simplify
 
 UNIT = 10**DIGITS
-"""Costs are whole multiples of one divided by this."""
 _DECIMAL = Context(prec=40, rounding=ROUND_HALF_EVEN)
 """Powers have 40 digits before they are rounded."""
 
@@ -38,47 +37,44 @@ class Costs:
         self.waiting = int(instance.penalty * UNIT)
         self._powers: dict[Id, Mapping[Id, Decimal]] = {}
 
+    def normalised(self, model: Id) -> dict[Id, Fraction]:
+        """Return a model's goodput above 0, divided by the least."""
+        goodput = {c: g for c, g in self.instance.model_of[model].goodput.items() if g}
+        return {c: Fraction(g) / min(goodput.values()) for c, g in goodput.items()}
+
     def of(self, job: Job) -> dict[Id, int]:
         """Return the configurations that a job can have, with what it then costs.
 
         A factor of 0 leaves no goodput: for p < 0 the job keeps its configuration or waits **(D)**.
         """
+        power = self.instance.power
         if job.model not in self._powers:
-            self._powers[job.model] = self._of_model(job.model)
-        powers, power = self._powers[job.model], self.instance.power
+            values = self.normalised(job.model).items()
+            self._powers[job.model] = {c: power_of(g, power) for c, g in values}
+        powers, costs = self._powers[job.model], dict[Id, int]()
         sign = 1 if power < 0 else -1
-        costs = {}
         factor = restart_factor(self.instance, job)
-        if factor:
-            scale = power_of(factor, power) * UNIT
-            costs = {name: sign * _round(_DECIMAL.multiply(scale, v)) for name, v in powers.items()}
-        elif power > 0:
-            costs = dict.fromkeys(powers, 0)
+        if factor or power > 0:
+            scale = power_of(factor, power) if factor else Decimal(0)
+            costs = {c: sign * _units(_DECIMAL.multiply(scale, v)) for c, v in powers.items()}
         if job.present is not None:
-            costs[job.present] = sign * _round(_DECIMAL.multiply(powers[job.present], UNIT))
+            costs[job.present] = sign * _units(powers[job.present])
         return costs
 
     def alike(self, job: Job) -> tuple[object, ...]:
-        """Return a key that jobs share only if they have the same costs, and run as they do."""
-        return (job.model, job.present, *((job.age, job.restarts) if job.present else ()))
-
-    def _of_model(self, name: Id) -> Mapping[Id, Decimal]:
-        goodput, power = self.instance.model_of[name].goodput, self.instance.power
-        least = self.instance.least.get(name, 1)
-        return {c: power_of(Fraction(g) / least, power) for c, g in goodput.items() if g}
+        """Return a key of jobs with the same costs, and the same present configuration."""
+        older = (job.age > 0,) if job.present is None else (job.age, job.restarts)
+        return (job.model, job.present, *older)
 
 
 def power_of(base: Fraction, power: Number) -> Decimal:
     """Return a positive number's power, to 40 digits."""
-    number, exponent = (
-        _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
-        for value in (base, power)
-    )
-    return _DECIMAL.power(number, exponent)
+    parts = (_DECIMAL.divide(Decimal(v.numerator), Decimal(v.denominator)) for v in (base, power))
+    return _DECIMAL.power(*parts)
 
 
-def _round(value: Decimal) -> int:
-    return int(value.to_integral_value(ROUND_HALF_EVEN))
+def _units(value: Decimal) -> int:
+    return int(value.scaleb(DIGITS, _DECIMAL).to_integral_value(ROUND_HALF_EVEN))
 
 
 def in_units(units: int) -> Number:

@@ -1,7 +1,5 @@
 """Brute force for configurations."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from dlsched.problems.configurations.definition.check import check
@@ -12,12 +10,11 @@ from dlsched.results.objective import Objective
 
 def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over each choice, for every job, of a configuration that it can use."""
-    costs = Costs(instance)
-    choices = [[None, *costs.of(job)] for job in instance.jobs]
-    reports = (check(instance, _solution(instance, chosen)) for chosen in product(*choices))
-    return min(report.objective for report in reports if report.feasible)
-
-
-def _solution(instance: Instance, chosen: tuple[str | None, ...]) -> Solution:
-    pairs = zip(instance.jobs, chosen, strict=True)
-    return Solution(configurations={job.id: name for job, name in pairs if name is not None})
+    names, costs = [job.id for job in instance.jobs], Costs(instance)
+    best: Objective | None = None
+    for chosen in product(*([None, *costs.of(job)] for job in instance.jobs)):
+        given = {name: c for name, c in zip(names, chosen, strict=True) if c is not None}
+        report = check(instance, Solution(configurations=given))
+        if report.feasible and (best is None or report.objective.better_than(best)):
+            best = report.objective
+    return best

@@ -22,12 +22,11 @@ from dlsched.schema import (
 
 DIGITS = 9
 """Decimals of every cost **(D)**: powers are irrational, and are rounded to so many."""
-_LARGEST_POWER = 2
 _Power = Annotated[SignedAmount, Field(json_schema_extra={"default": -0.5})]
 _Penalty = Annotated[Amount, Field(json_schema_extra={"default": 1.1})]
 
 
-class Type(Document):
+class Gpu(Document):
     """A type of GPU, and the nodes that have it."""
 
     id: Id
@@ -87,7 +86,7 @@ class Instance(schema.Instance):
     """The power p of the normalised goodput: the lower, the fairer."""
     penalty: _Penalty = Fraction(11, 10)
     """What a job without a configuration costs, to nine decimals."""
-    types: tuple[Type, ...]
+    types: tuple[Gpu, ...]
     """The types of GPU."""
     configurations: tuple[Configuration, ...]
     """What jobs can be given."""
@@ -100,36 +99,34 @@ class Instance(schema.Instance):
     def _resolve(self) -> Self:
         for field in ("types", "configurations", "models", "jobs"):
             schema.require_unique((entry.id for entry in getattr(self, field)), field)
-        if not self.power or abs(self.power) > _LARGEST_POWER:
+        if not self.power or not -2 <= self.power <= 2:
             raise Flaw(("power",), "is 0, or beyond 2", "write a power from -2 to 2, as -0.5")
         if (self.penalty * 10**DIGITS).denominator > 1:
             raise Flaw(("penalty",), f"has more than {DIGITS} decimals", "round it, as 1.1")
         for c, one in enumerate(self.configurations):
-            self._resolve_configuration(c, one)
-        for m, model in enumerate(self.models):
-            for name in model.goodput:
-                if name not in self.by_id:
-                    raise dangling(
-                        ("models", m, "goodput", name), "configuration", name, self.by_id
-                    )
+            if one.type not in self.type_of:
+                raise dangling(("configurations", c, "type"), "type", one.type, self.type_of)
+            whole = self.type_of[one.type].gpus_per_node
+            part = one.nodes == 1 and one.gpus <= whole and one.gpus.bit_count() == 1
+            if one.gpus != one.nodes * whole and not part:
+                remedy = "give a power of two of one node's GPUs, or all GPUs of its nodes"
+                problem = f"{one.gpus} GPUs on {one.nodes} nodes of {whole}"
+                raise Flaw(("configurations", c, "gpus"), problem, remedy)
+        stated = [
+            (("models", m, "goodput", c), c) for m, e in enumerate(self.models) for c in e.goodput
+        ]
+        stated += [
+            (("jobs", j, "present"), e.present) for j, e in enumerate(self.jobs) if e.present
+        ]
+        for path, name in stated:
+            if name not in self.by_id:
+                raise dangling(path, "configuration", name, self.by_id)
         for j, job in enumerate(self.jobs):
             if job.model not in self.model_of:
                 raise dangling(("jobs", j, "model"), "model", job.model, self.model_of)
-            if job.present is not None and job.present not in self.by_id:
-                raise dangling(("jobs", j, "present"), "configuration", job.present, self.by_id)
             if job.present is not None and not self.model_of[job.model].goodput.get(job.present):
                 raise Flaw(("jobs", j, "present"), "its model cannot run so", "add a goodput")
         return self
-
-    def _resolve_configuration(self, c: int, one: Configuration) -> None:
-        if one.type not in self.type_of:
-            raise dangling(("configurations", c, "type"), "type", one.type, self.type_of)
-        whole = self.type_of[one.type].gpus_per_node
-        part = one.nodes == 1 and one.gpus <= whole and one.gpus.bit_count() == 1
-        if one.gpus != one.nodes * whole and not part:
-            problem = f"{one.gpus} GPUs on {one.nodes} nodes of {whole}"
-            remedy = "give a power of two of one node's GPUs, or all GPUs of its nodes"
-            raise Flaw(("configurations", c, "gpus"), problem, remedy)
 
     @derived
     def by_id(self) -> dict[Id, Configuration]:
@@ -137,7 +134,7 @@ class Instance(schema.Instance):
         return {one.id: one for one in self.configurations}
 
     @derived
-    def type_of(self) -> dict[Id, Type]:
+    def type_of(self) -> dict[Id, Gpu]:
         """The types by their ids."""
         return {kind.id: kind for kind in self.types}
 
@@ -145,12 +142,6 @@ class Instance(schema.Instance):
     def model_of(self) -> dict[Id, Model]:
         """The models by their ids."""
         return {model.id: model for model in self.models}
-
-    @derived
-    def least(self) -> dict[Id, int | Fraction]:
-        """By model, its least goodput above 0, by which the others are divided."""
-        positive = {m.id: [g for g in m.goodput.values() if g] for m in self.models}
-        return {name: min(values) for name, values in positive.items() if values}
 
 
 class Solution(schema.Solution):

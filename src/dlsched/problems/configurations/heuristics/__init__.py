@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dlsched.problems.configurations.definition.costs import Costs, restart_factor
-from dlsched.problems.configurations.definition.schema import Configuration, Instance, Job, Solution
-from dlsched.problems.configurations.model import blocks
+from dlsched.problems.configurations.definition.schema import Instance, Job, Solution
+from dlsched.problems.configurations.model import blocks, blocks_of
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
@@ -18,57 +16,35 @@ from dlsched.schema import Id
 from dlsched.solvers.incremental import IncrementalProgram
 
 
-class Nodes:
-    """Free blocks of nodes by type and size; see `model.blocks`."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.whole = {kind.id: kind.gpus_per_node for kind in instance.types}
-        self.free = {
-            kind.id: {b: kind.nodes * (kind.gpus_per_node // b) for b in blocks(kind)}
-            for kind in instance.types
-        }
-
-    def take(self, one: Configuration) -> bool:
-        """Take a configuration's blocks, if they are free."""
-        free, each = self.free[one.type], min(one.gpus, self.whole[one.type])
-        needs = {b: one.nodes * (each // b) for b in free}
-        if any(needs[b] > free[b] for b in free):
-            return False
-        for b in free:
-            free[b] -= needs[b]
-        return True
+def given_in_turn(instance: Instance, wishes: Iterable[tuple[int, Id]]) -> Solution:
+    """Give jobs, by their positions, the first of their wishes that fits beside those before."""
+    given = dict[Id, Id]()
+    free = {(t.id, b): t.nodes * (t.gpus_per_node // b) for t in instance.types for b in blocks(t)}
+    for j, name in wishes:
+        job, one = instance.jobs[j].id, instance.by_id[name]
+        kind = instance.type_of[one.type]
+        needs = {(kind.id, b): blocks_of(kind, one, b) for b in blocks(kind)}
+        if job not in given and all(free[key] >= n for key, n in needs.items()):
+            given[job] = name
+            free |= {key: free[key] - n for key, n in needs.items()}
+    return Solution(configurations=given)
 
 
-def given_in_turn(instance: Instance, wishes: Iterable[tuple[Job, Id]]) -> Solution:
-    """Give each job the first of its wishes that fits beside those before."""
-    nodes, given = Nodes(instance), dict[Id, Id]()
-    for job, name in wishes:
-        if job.id not in given and nodes.take(instance.by_id[name]):
-            given[job.id] = name
-    order = (job.id for job in instance.jobs)
-    return Solution(configurations={job: given[job] for job in order if job in given})
-
-
-def goodputs(instance: Instance, costs: Costs, job: Job) -> dict[Id, Fraction]:
+def goodputs(costs: Costs, job: Job) -> dict[Id, float]:
     """Return a job's normalised goodput by configuration, after what its restart takes."""
-    goodput, least = instance.model_of[job.model].goodput, instance.least.get(job.model, 1)
-    factor = restart_factor(instance, job)
-    return {
-        name: Fraction(goodput[name]) / least * (1 if name == job.present else factor)
-        for name in costs.of(job)
-    }
+    factor, values = float(restart_factor(costs.instance, job)), costs.normalised(job.model)
+    return {c: float(values[c]) * (1 if c == job.present else factor) for c in costs.of(job)}
 
 
 @method("configurations", kind="baseline")
 def greedy(instance: Instance) -> Solution:
     """Give configurations by normalised goodput per GPU, the highest first, as long as they fit."""
-    costs = Costs(instance)
-    rows = []
+    costs, rows = Costs(instance), []
     for j, job in enumerate(instance.jobs):
-        for name, value in goodputs(instance, costs, job).items():
+        for name, value in goodputs(costs, job).items():
             gpus = instance.by_id[name].gpus
-            rows.append((-float(value) / gpus, gpus, j, name))
-    return given_in_turn(instance, ((instance.jobs[j], name) for *_, j, name in sorted(rows)))
+            rows.append((-value / gpus, gpus, j, name))
+    return given_in_turn(instance, (row[2:] for row in sorted(rows)))
 
 
 @method("configurations", kind="baseline")
@@ -81,60 +57,40 @@ def shortest_first(instance: Instance) -> Solution:
     for j, job in enumerate(instance.jobs):
         goodput = instance.model_of[job.model].goodput
         ones = [(-goodput[n], n) for n in costs.of(job) if instance.by_id[n].gpus == 1]
-        if ones:
-            unknown = job.remaining is None
-            seconds = float(-(job.remaining or 0) / min(ones)[0])
-            rows.append((unknown, seconds, j, [name for _, name in sorted(ones)]))
-    rows.sort(key=lambda row: row[:3])
-    wishes = ((instance.jobs[j], name) for *_, j, names in rows for name in names)
-    return given_in_turn(instance, wishes)
+        for place, (_, name) in enumerate(sorted(ones)):
+            seconds = float((job.remaining or 0) / -min(ones)[0])
+            rows.append((job.remaining is None, seconds, j, place, name))
+    return given_in_turn(instance, ((j, name) for *_, j, _, name in sorted(rows)))
 
 
-@method("configurations", kind="baseline", preload=["highspy", "scipy.sparse"])
+@method("configurations", kind="baseline", preload=["highspy"])
 def max_min(instance: Instance, run: Run) -> Solution | Claim:
     """Maximise the least normalised goodput of shares of time, and give the largest shares.
 
     The linear program has jobs' shares of the round in each configuration, of which a job's sum to
-    at most 1, and each type's to no more GPUs than there are. Configurations then follow by
-    their shares, the largest first, as long as they fit; a job that gets none of these has what
-    fits of the others, by goodput per GPU.
+    at most 1, and each type's to no more GPUs than there are. The largest shares that fit are
+    given; a job that gets none of them has what fits of the others, by goodput per GPU.
     """
-    from scipy import sparse
-
-    costs = Costs(instance)
-    columns = [
-        (j, name, float(value))
-        for j, job in enumerate(instance.jobs)
-        for name, value in goodputs(instance, costs, job).items()
-    ]
-    jobs, count = len(instance.jobs), len(columns)
-    row_of = {kind.id: 2 * jobs + t for t, kind in enumerate(instance.types)}
-    chosen = [instance.by_id[name] for _, name, _ in columns]
-    owners = [j for j, *_ in columns]
-    able = sorted(set(owners))
-    values = [value for *_, value in columns]
-    # Rows: a job's shares; its goodput less the least, which is the last column; GPUs by type.
-    places = [*owners, *(jobs + j for j in owners), *(row_of[one.type] for one in chosen)]
-    entries = [1.0] * count + values + [float(one.gpus) for one in chosen]
-    starts = [*(3 * list(range(count))), *(count for _ in able)]
-    places += [jobs + j for j in able]
-    entries += [-1.0] * len(able)
-    A: Any = sparse.csc_array(
-        (entries, (places, starts)), shape=(2 * jobs + len(row_of), count + 1)
-    )
-    program = IncrementalProgram(run, maximize=True)
-    program.add_rows([-np.inf] * jobs, [1.0] * jobs)
-    program.add_rows([0.0] * jobs, [np.inf] * jobs)
-    there = [float(kind.nodes * kind.gpus_per_node) for kind in instance.types]
-    program.add_rows([-np.inf] * len(there), there)
-    program.add_columns(np.array([0.0] * count + [1.0]), A)
+    costs, jobs = Costs(instance), len(instance.jobs)
+    rows = [(j, *v) for j, job in enumerate(instance.jobs) for v in goodputs(costs, job).items()]
+    able = sorted({j for j, *_ in rows})
     if not able:
         return Solution(configurations={})
+    # Rows: a job's shares; its goodput less the least, which is the last column; GPUs by type.
+    program = IncrementalProgram(run, maximize=True)
+    program.add_rows([-np.inf] * jobs + [0.0] * jobs, [1.0] * jobs + [np.inf] * jobs)
+    row_of = {kind.id: 2 * jobs + t for t, kind in enumerate(instance.types)}
+    for kind in instance.types:
+        program.add_row(-np.inf, kind.nodes * kind.gpus_per_node)
+    for j, name, value in rows:
+        one = instance.by_id[name]
+        places = [j, jobs + j, row_of[one.type]]
+        program.add_column(0.0, 0.0, 1.0, places, [1.0, value, one.gpus])
+    program.add_column(1.0, 0.0, np.inf, [jobs + j for j in able], [-1.0] * len(able))
     if program.solve() is not Termination.PROVED:
         return Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())
-    shares = np.round(program.values, 9)[:count].tolist()
-    rows = [
-        (-share, -value / one.gpus, j, name)
-        for (j, name, value), share, one in zip(columns, shares, chosen, strict=True)
+    wishes = [
+        (-share, -value / instance.by_id[name].gpus, j, name)
+        for (j, name, value), share in zip(rows, np.round(program.values, 9).tolist(), strict=False)
     ]
-    return given_in_turn(instance, ((instance.jobs[j], name) for *_, j, name in sorted(rows)))
+    return given_in_turn(instance, (wish[2:] for wish in sorted(wishes)))

@@ -22,23 +22,20 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 class Code(NamedTuple):
     """What one of the two public programs does.
 
-    unusable: the goodput of what a job cannot use; normalised: whether it is given so, or divided.
-    largest: what costs are clipped at. change: what each changed entry of an allocation costs.
-    everywhere: whether a restart counts on other types, too; young: whether one younger than its
-    restart takes has none.
+    unusable: the goodput of what a job cannot use, in the simulator as normalised. largest: what
+    costs are clipped at. change: what each changed entry of an allocation costs, in 1e-9.
+    simulates: whether a restart counts on other types, too, but for no job younger than it takes.
     """
 
     unusable: Fraction
-    normalised: bool
     largest: int
     change: int
-    everywhere: bool
-    young: bool
+    simulates: bool
 
 
 CODES = {
-    "scheduler": Code(Fraction("0.01"), False, 200, UNIT // 100, False, False),
-    "simulator": Code(Fraction("0.0001"), True, 3000, 0, True, True),
+    "scheduler": Code(Fraction("0.01"), 200, UNIT // 100, False),
+    "simulator": Code(Fraction("0.0001"), 3000, 0, True),
 }
 
 
@@ -51,38 +48,25 @@ class PublicCosts(Costs):
 
     def of(self, job: Job) -> dict[Id, int]:
         """Return the cost of every configuration, also of those that the job cannot use."""
-        goodput, code = self.instance.model_of[job.model].goodput, self.code
-        least = self.instance.least.get(job.model, 1)
+        code, by_id, model = self.code, self.instance.by_id, self.instance.model_of[job.model]
+        values, costs = self.normalised(job.model), dict[Id, int]()
+        unusable = code.unusable / (
+            1 if code.simulates else min(filter(None, model.goodput.values()), default=1)
+        )
         restart = restart_factor(self.instance, job)
-        if code.young and job.age < self.instance.model_of[job.model].restart_seconds:
+        if code.simulates and job.age < model.restart_seconds:
             restart = Fraction(1)
-        by_id = self.instance.by_id
-        home = None if job.present is None else by_id[job.present].type
-        costs = {}
         for name, one in by_id.items():
-            value = Fraction(goodput.get(name) or code.unusable)
-            if goodput.get(name) or not code.normalised:
-                value /= least
-            if name != job.present and (code.everywhere or one.type == home):
+            value = values.get(name, unusable)
+            near = job.present is not None and one.type == by_id[job.present].type
+            if name != job.present and (code.simulates or near):
                 value *= restart
-            costs[name] = self._rounded(value) + self._change(job, name)
+            cost = power_of(value, self.instance.power) if value else Decimal(code.largest)
+            cents = min(cost, Decimal(code.largest)).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
+            keeps, new = name == job.present, job.present is None and not job.age
+            changes = 0 if new else -1 if keeps else 1  # beyond those of waiting
+            costs[name] = round(cents * UNIT) + code.change * changes
         return costs
-
-    def _rounded(self, value: Fraction) -> int:
-        if not value:
-            return self.code.largest * UNIT
-        cents = power_of(value, self.instance.power).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
-        return int(min(cents, Decimal(self.code.largest)) * UNIT)
-
-    def _change(self, job: Job, name: Id) -> int:
-        """Return what a choice costs more than waiting does, by changed entries."""
-        if job.present is None:
-            return self.code.change * (job.age > 0)
-        return self.code.change * (-1 if name == job.present else 1)
-
-    def alike(self, job: Job) -> tuple[object, ...]:
-        """Return a key that jobs share only if they have the same costs."""
-        return (*super().alike(job), job.age > 0)
 
 
 @method("configurations", kind="heuristic", preload=SOLVER_LIBRARIES)
@@ -100,10 +84,10 @@ def sia_public(instance: Instance, run: Run, code: str = "scheduler") -> Claim |
     if instance.power > 0:
         raise OptionError("sia_public is for a power below 0; use sia")
     if code not in CODES:
-        raise OptionError(f"code={code!r}: there are {' and '.join(CODES)}")
+        raise OptionError(f"code={code!r} must be one of {', '.join(CODES)}")
     claim = solve(Kinds(instance, PublicCosts(instance, CODES[code])), run, 1)
     if not isinstance(claim.solution, Solution):
         return replace(claim, bounds=())
-    jobs, costs = {job.id: job for job in instance.jobs}, Costs(instance)
-    given = claim.solution.configurations.items()
-    return Solution(configurations={j: c for j, c in given if c in costs.of(jobs[j])})
+    given, costs = claim.solution.configurations, Costs(instance)
+    able = {job.id: costs.of(job) for job in instance.jobs if job.id in given}
+    return Solution(configurations={j: c for j, c in given.items() if c in able[j]})

@@ -8,20 +8,12 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.configurations.definition.schema import Instance
-from dlsched.problems.configurations.instances.profiles import (
-    STAGES,
-    TRAININGS,
-    WORKLOADS,
-    goodput,
-)
+from dlsched.problems.configurations.instances.profiles import PROFILES, STAGES, WORKLOADS, goodput
 
 NODES = {"t4": (6, 4), "rtx": (3, 8), "a100": (2, 8)}
 """Sia's simulated cluster of 64 GPUs: nodes of each type, and the GPUs of each."""
-_LARGEST = 64
-_AGE = (8.2, 1.3)
-"""Logarithm of the age in seconds, ours: an hour in the median."""
-_RESTARTS = 3600
-"""Seconds of age for a restart, in the mean (ours)."""
+_AGE, _RESTARTS, _LARGEST = (8.2, 1.3), 3600, 64
+"""Ours: the age's logarithm, an hour in the median; seconds of age by restart; most GPUs."""
 
 
 def generate(
@@ -50,91 +42,58 @@ def generate(
     """
     if workload not in WORKLOADS:
         raise OptionError(f"workload={workload!r} must be one of {', '.join(WORKLOADS)}")
-    types = [
-        {"id": kind, "nodes": scale * nodes, "gpus_per_node": gpus}
-        for kind, (nodes, gpus) in NODES.items()
-    ]
-    listed = configurations(types)
-    models = [model(name, stage, listed) for name in TRAININGS for stage in range(STAGES)]
-    column = WORKLOADS.index(workload)
-    shares = np.array([training.shares[column] for training in TRAININGS.values()], dtype=float)
-    drawn = rng.choice(len(TRAININGS), jobs, p=shares / shares.sum()) * STAGES
+    nodes = {kind: scale * count for kind, (count, _) in NODES.items()}
+    types = [{"id": k, "nodes": n, "gpus_per_node": NODES[k][1]} for k, n in nodes.items()]
+    listed = [row for kind, n in nodes.items() for row in _of(kind, n, NODES[kind][1])]
+    models = [_model(name, stage, listed) for name in PROFILES for stage in range(STAGES)]
+    counts = np.array([profile["jobs"][workload] for profile in PROFILES.values()], dtype=float)
+    drawn = rng.choice(len(PROFILES), jobs, p=counts / counts.sum()) * STAGES
     chosen = (drawn + rng.integers(STAGES, size=jobs)).tolist()
     ages = np.rint(rng.lognormal(*_AGE, jobs)).astype(int).tolist()
-    runs = rng.random(jobs) < running
-    done = rng.random(jobs).tolist()
-    free = {kind["id"]: kind["nodes"] * kind["gpus_per_node"] for kind in types}
+    runs, done = rng.random(jobs) < running, rng.random(jobs).tolist()
+    free = {kind: n * NODES[kind][1] for kind, n in nodes.items()}
+    samples = [profile["samples"] for profile in PROFILES.values()]
     rows: list[dict[str, Any]] = []
     for j, (m, age) in enumerate(zip(chosen, ages, strict=True)):
         row: dict[str, Any] = {"id": f"j{j}", "model": models[m]["id"], "age": age}
-        samples = list(TRAININGS.values())[m // STAGES].samples
-        row["remaining"] = round(samples * (1 - (m % STAGES + done[j]) / STAGES))
-        fits = [
-            c for c in listed if c["id"] in models[m]["goodput"] and c["gpus"] <= free[c["type"]]
-        ]
-        small = [c for c in fits if c["gpus"] <= 2 * NODES[c["type"]][1]]
-        if runs[j] and small:
-            one = small[int(rng.integers(len(small)))]
+        row["remaining"] = round(samples[m // STAGES] * (1 - (m % STAGES + done[j]) / STAGES))
+        fits = [c for c in listed if c["nodes"] <= 2 and c["gpus"] <= free[c["type"]]]
+        fits = [c for c in fits if c["id"] in models[m]["goodput"]]
+        if runs[j] and fits:
+            one = fits[int(rng.integers(len(fits)))]
             free[one["type"]] -= one["gpus"]
             row |= {"restarts": int(rng.poisson(age / _RESTARTS)), "present": one["id"]}
         rows.append(row)
-    return Instance(
-        name="unnamed", power=power, types=types, configurations=listed, models=models, jobs=rows
-    )
+    parts: dict[str, Any] = {"types": types, "configurations": listed, "models": models}
+    return Instance(name="unnamed", power=power, jobs=rows, **parts)
 
 
-def configurations(types: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all configurations of up to 64 GPUs, as Sia's: powers of two, then whole nodes."""
-    rows = []
-    for kind in types:
-        whole = kind["gpus_per_node"]
-        parts = [(1, 2**k) for k in range(whole.bit_length()) if kind["nodes"]]
-        most = min(kind["nodes"], _LARGEST // whole)
-        for nodes, gpus in [*parts, *((n, n * whole) for n in range(2, most + 1))]:
-            name = f"{kind['id']} x{gpus}"
-            rows.append({"id": name, "type": kind["id"], "nodes": nodes, "gpus": gpus})
-    return rows
+def _of(kind: str, nodes: int, whole: int) -> list[dict[str, Any]]:
+    """Return the configurations of a type, as Sia's: powers of two, then whole nodes."""
+    sizes = [(1, 2**k) for k in range(whole.bit_length())] if nodes else []
+    sizes += [(n, n * whole) for n in range(2, min(nodes, _LARGEST // whole) + 1)]
+    return [{"id": f"{kind} x{g}", "type": kind, "nodes": n, "gpus": g} for n, g in sizes]
 
 
-def model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a model at a stage of its training, with its goodput by configuration."""
-    values = {
-        one["id"]: float(f"{goodput(name, one['type'], stage, one['nodes'], one['gpus']):.6g}")
-        for one in listed
-    }
+def _model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a model at a stage of its training, with its goodput to six digits."""
+    values = {c["id"]: goodput(name, c["type"], stage, c["nodes"], c["gpus"]) for c in listed}
     return {
         "id": f"{name} {stage + 1}/{STAGES}",
-        "goodput": {key: value for key, value in values.items() if value},
-        "restart_seconds": TRAININGS[name].restart_seconds,
+        "goodput": {key: float(f"{value:.6g}") for key, value in values.items() if value},
+        "restart_seconds": PROFILES[name]["restart_seconds"],
     }
 
 
 def examples() -> list[Instance]:
     """Return two jobs on a node of two GPUs and a faster GPU: who restarts pays for it."""
-    types = [
-        {"id": "a", "nodes": 1, "gpus_per_node": 2},
-        {"id": "b", "nodes": 1, "gpus_per_node": 1},
-    ]
-    listed = [
-        {"id": "a1", "type": "a", "gpus": 1},
-        {"id": "a2", "type": "a", "gpus": 2},
-        {"id": "b1", "type": "b", "gpus": 1},
-    ]
-    models = [
-        {"id": "m", "goodput": {"a1": 1, "a2": 4, "b1": 4}, "restart_seconds": 30},
-        {"id": "n", "goodput": {"a1": 9, "a2": 16, "b1": 25}, "restart_seconds": 20},
-    ]
-    jobs = [
-        {"id": "i", "model": "m", "age": 90, "restarts": 0, "present": "a1"},
-        {"id": "j", "model": "n"},
-    ]
-    return [
-        Instance(
-            name="configurations-two-jobs",
-            source="ours: two jobs whose costs are square roots, on the paper's program",
-            types=types,
-            configurations=listed,
-            models=models,
-            jobs=jobs,
-        )
-    ]
+    sizes = {"a1": ("a", 1), "a2": ("a", 2), "b1": ("b", 1)}
+    listed = [{"id": name, "type": kind, "gpus": gpus} for name, (kind, gpus) in sizes.items()]
+    slow, fast = {"a1": 1, "a2": 4, "b1": 4}, {"a1": 9, "a2": 16, "b1": 25}
+    parts: dict[str, Any] = {
+        "source": "ours: two jobs whose costs are square roots",
+        "types": [{"id": t, "nodes": 1, "gpus_per_node": n} for t, n in (("a", 2), ("b", 1))],
+        "models": [{"id": name, "goodput": by} for name, by in (("m", slow), ("n", fast))],
+        "jobs": [{"id": "i", "model": "m", "age": 90, "present": "a1"}, {"id": "j", "model": "n"}],
+    }
+    return [Instance(name="configurations-two-jobs", configurations=listed, **parts)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dlsched.problems.configurations.definition.costs import UNIT
 from dlsched.problems.configurations.definition.schema import Instance
-from dlsched.problems.configurations.model import blocks
+from dlsched.problems.configurations.model import blocks, blocks_of
 from dlsched.problems.configurations.programs.kinds import WAITS, KindProgram, Kinds
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.forms.parameters import require_keys, wholes
@@ -29,44 +28,34 @@ def priced(
     listed = parameters["prices"]
     if not wholes(listed) or len(listed) != len(instance.types) or min(listed, default=0) < 0:
         raise ValueError("the form prices needs a whole number from 0 for each type")
-    prices = {kind.id: price for kind, price in zip(instance.types, listed, strict=True)}
-    kinds = Kinds(instance)
+    kinds, prices = Kinds(instance), dict(zip(instance.type_of, listed, strict=True))
     gap = Fraction(targets[0]) * UNIT - kinds.bound(prices)
     if gap < 0 or gap.denominator > 1:
         raise ValueError(f"no solution costs {targets[0]}")
-    above = {
-        key: units
-        for key, units in KindProgram(kinds, prices, int(gap)).above.items()
-        if units <= gap
-    }
+    every = KindProgram(kinds, prices, int(gap)).above.items()
+    above = {key: units for key, units in every if units <= gap}
     column = {key: j for j, key in enumerate(above)}
     upper = [len(kinds.kinds[k].jobs) for k, _ in column]
     costs = {column[key]: units for key, units in above.items() if units}
-    of_kind = defaultdict[int, dict[int, int]](dict)
-    for (k, _), j in column.items():
-        of_kind[k][j] = 1
-    rows = [Row(row, upper[min(row)], upper[min(row)]) for row in of_kind.values()]
-    for t, kind in enumerate(instance.types):
-        there, idle = kind.nodes * kind.gpus_per_node, len(column) + t
-        price = prices[kind.id]
+    rows = []
+    for k, kind in enumerate(kinds.kinds):
+        ones = {column[k, c]: 1 for c in kind.costs if (k, c) in column}
+        rows.append(Row(ones, len(kind.jobs), len(kind.jobs)))
+    for kind in instance.types:
+        there, idle, price = kinds.gpus[kind.id], len(upper), prices[kind.id]
         upper.append(min(there, int(gap) // price) if price else there)
-        if price:
-            costs[idle] = price
+        costs |= {idle: price} if price else {}
         used = {j: instance.by_id[c] for (_, c), j in column.items() if c != WAITS}
-        mine = {j: one for j, one in used.items() if one.type == kind.id}
-        rows.append(Row({j: one.gpus for j, one in mine.items()} | {idle: 1}, there, there))
-        for b in blocks(kind)[1:]:
-            each = {j: min(one.gpus, kind.gpus_per_node) // b for j, one in mine.items()}
-            row = {j: mine[j].nodes * n for j, n in each.items() if n}
-            rows.append(Row(row, None, kind.nodes * (kind.gpus_per_node // b)))
+        for b in blocks(kind):
+            row = {j: blocks_of(kind, one, b) for j, one in used.items() if one.type == kind.id}
+            row = {j: n for j, n in row.items() if n} | ({idle: 1} if b == 1 else {})
+            most = kind.nodes * (kind.gpus_per_node // b)
+            rows.append(Row(row, most if b == 1 else None, most))
     kept = {j: -1 for (k, c), j in column.items() if c == kinds.kinds[k].present}
     running = sum(job.present is not None for job in instance.jobs)
-    goals = [
-        Goal("cost", 1, costs, kinds.bound(prices), Fraction(1, UNIT), True),
-        Goal("moved", 1, kept, running, Fraction(1), True),
-    ]
-    count = len(upper)
-    return Form("prices", [0] * count, upper, [True] * count, rows, goals)
+    cost = Goal("cost", 1, costs, kinds.bound(prices), Fraction(1, UNIT), True)
+    goals = [cost, Goal("moved", 1, kept, running, Fraction(1), True)]
+    return Form("prices", [0] * len(upper), upper, [True] * len(upper), rows, goals)
 
 
 FORMS = {"prices": Restricted(priced)}
