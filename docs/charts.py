@@ -304,10 +304,11 @@ def example(problem: str) -> bytes:
     import dlsched
     from dlsched import registry
     from dlsched.display.drawing.files import picture_bytes
+    from dlsched.display.plotting import draw_function
 
     owner = registry.problem(problem)
     instance = owner.module("generate").examples()[0]
-    axes = owner.module("draw").draw(instance, dlsched.solve(instance).solution)
+    axes = draw_function(owner)(instance, dlsched.solve(instance).solution)
     content = picture_bytes(axes.figure, "svg", "transparent")
     plt.close(axes.figure)
     return content
