@@ -264,7 +264,7 @@ def test_all_mistakes_are_named_at_once() -> None:
         "jobs_workers, row 1, column server",
     ]
     assert "already used in servers, row 1" in str(raised.value)
-    with pytest.raises(dlsched.InstanceError, match=r"has 2 mistakes(.|\n)*demnd(.|\n)*gpu:"):
+    with pytest.raises(dlsched.InstanceError, match=r"has 2 mistakes(.|\n)*gpu:(.|\n)*demnd"):
         dlsched.from_frames("reclaiming", **PARTS | {"demnd": 1, "servers": SERVERS.assign(gpu=1)})
 
 

@@ -17,7 +17,7 @@ from dlsched.problems.placement import Solution as PlacementSolution
 from dlsched.problems.reclaiming import Instance as Reclaiming
 from dlsched.problems.reclaiming import Solution
 from dlsched.schema import Instance
-from dlsched.testing import check_heuristic, find_worst, oracles, worst_case
+from dlsched.testing import check_heuristic, oracles, worst_case
 
 CALLS = itertools.count()
 CHILDREN: list[int] = []
@@ -285,6 +285,19 @@ def test_same_seed_same_worst_case() -> None:
     assert first.instance.sha256 == again.instance.sha256
 
 
+def test_a_search_says_how_far_it_is_and_ends() -> None:
+    """It tells each instance's number, and the worst one before; at its limit it tries no more."""
+    seen: list[Any] = []
+    found = worst_case(
+        "reclaiming", "lyra", 30, instances=scattered(), on_progress=lambda *now: seen.append(now)
+    )
+    assert found is not None and seen[0] == (1, None)
+    assert [number for number, _ in seen] == list(range(1, len(seen) + 1))
+    gaps = [worst.gap for _, worst in seen if worst]
+    assert gaps == sorted(gaps) and found.gap >= gaps[-1]
+    assert worst_case("reclaiming", "lyra", 30, instances=scattered(), time_limit=1e-9) is None
+
+
 def at_most_half(m: Any, instance: Any) -> None:
     """At most half of the demand, rounded up, from the first half of the servers."""
     first = [server.id for server in instance.servers][: len(instance.servers) // 2]
@@ -318,7 +331,7 @@ def test_a_heuristic_for_the_problem_is_not_one_for_the_variant() -> None:
 
 @pytest.mark.slow
 def test_a_heuristic_for_the_variant_is_compared_with_its_optimum() -> None:
-    """What it returns is feasible there; what is far from the optimum is found by `find_worst`."""
+    """What it returns is feasible there; what is far from the optimum is found by `worst_case`."""
     drawn = dlsched.testing.strategies.reclaiming(max_jobs=3)
     found = check_heuristic(
         "reclaiming", from_both_halves, variant=HALF, examples=8, instances=drawn, invariant=()
@@ -326,13 +339,14 @@ def test_a_heuristic_for_the_variant_is_compared_with_its_optimum() -> None:
     assert not [f for f in found.findings if f.kind in ("infeasible", "beats_optimum")]
     assert found.solved >= found.optimal
     assert found.worst_gap is not None
-    worst = find_worst("reclaiming", from_both_halves, 8, variant=HALF, instances=drawn)
+    worst = worst_case("reclaiming", from_both_halves, 8, variant=HALF, instances=drawn)
     assert worst is not None
     assert worst.optimum == dlsched.solve(worst.instance, variant=HALF).objective
 
 
 def test_names_and_problems() -> None:
-    """`find_worst` is `worst_case`; a variant of another problem is refused."""
-    assert find_worst is worst_case
+    """A name that is gone names the one to use; a variant of another problem is refused."""
+    with pytest.raises(AttributeError, match="use worst_case"):
+        dlsched.testing.find_worst
     with pytest.raises(dlsched.OptionError, match="not for elastic"):
         check_heuristic("elastic", "lyra", variant=HALF)

@@ -55,11 +55,15 @@ _MODULES = {
 """The modules of commands that have none of their own."""
 
 
+_asked: set[str] = set()
+"""Which of ``quiet`` and ``verbose`` stand before the command."""
+
+
 def command(name: str) -> Callable[..., None]:
     """Import a command, and return it as typer calls it.
 
-    It has ``--json`` and ``--quiet``, options instead of groups of options, and writes its answer.
-    What it does meanwhile is shown on stderr.
+    It has ``--json``, ``--csv``, ``--quiet`` and ``--verbose``, options instead of groups of options,
+    and writes its answer. What it does meanwhile is shown on stderr.
     """
     module = import_module(f"dlsched.cli.{_MODULES.get(name, name)}")
     function = getattr(module, "list_" if name == "list" else name.replace("-", "_"))
@@ -71,23 +75,30 @@ def command(name: str) -> Callable[..., None]:
     }
 
     @functools.wraps(function)
-    def run(as_json: bool, quiet: bool, **given: Any) -> None:
+    def run(as_json: bool, as_csv: bool, quiet: bool, verbose: bool, **given: Any) -> None:
         for argument, group in groups.items():
             given[argument] = group(**{f.name: given.pop(f.name) for f in fields(group)})
-        with progress.shown(quiet):
+        with progress.shown(quiet or "quiet" in _asked, verbose or "verbose" in _asked):
             answer = function(**given)
             if as_json:
                 output.put_json(answer.data)
+            elif as_csv:
+                output.put_csv(answer.data)
             else:
                 answer.put()
                 tables.put_left_out()
         raise typer.Exit(answer.status)
 
     options = [*_options(function)]
-    for flag, annotation in (("as_json", shared.Json), ("quiet", shared.Quiet)):
-        options.append(
-            Parameter(flag, Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+    options += [
+        Parameter(flag, Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for flag, annotation in (
+            ("as_json", shared.Json),
+            ("as_csv", shared.Csv),
+            ("quiet", shared.Quiet),
+            ("verbose", shared.Verbose),
         )
+    ]
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
@@ -131,12 +142,17 @@ def _start(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="As after the command.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="As after the command.")] = False,
 ) -> None:
     """Scheduling problems of deep-learning clusters: proven optima, heuristics, gaps.
 
     Exit status: 0 success; 1 negative result (infeasible, no solution, violations, a failed run);
-    2 unusable input; 3 a method returned a wrong answer, or a solver crashed.
+    2 unusable input; 3 a method returned a wrong answer, or a solver crashed; 130 Ctrl-C; 141 the
+    reader of stdout closed it; 143 SIGTERM.
     """
+    _asked.clear()
+    _asked.update(["quiet"] * quiet, ["verbose"] * verbose)
     logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # errors are raised as well
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -40,6 +40,8 @@ Variant = Annotated[
 ]
 Output = Annotated[Path | None, Option("--output", "-o", metavar="FILE")]
 Json = Annotated[bool, Option("--json", help="Write JSON to stdout, and nothing else.")]
+Csv = Annotated[bool, Option("--csv", help="Write the table as CSV to stdout, and nothing else.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Say each step on stderr, on a line.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not say on stderr what is being done.")]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
 import shutil
@@ -49,6 +51,31 @@ def line_width() -> int:
 def put_json(data: Any) -> None:
     """Write one JSON document."""
     put(json.dumps(data, indent=2, allow_nan=False) + "\n")
+
+
+def put_csv(data: Any) -> None:
+    """Write the table of an answer as CSV: its list of rows, else its names and values."""
+    rows = data
+    if isinstance(data, Mapping):
+        tables = [value for value in data.values() if value and _is_table(value)]
+        rows = [{"name": name, "value": value} for name, value in data.items()]
+        if len(tables) == 1:
+            rows = tables[0]
+    elif not _is_table(data):
+        rows = [{"value": value} for value in data]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        cells = [row.get(name) for name in names]
+        nested = [isinstance(cell, (list, Mapping)) for cell in cells]
+        writer.writerow([json.dumps(c) if n else c for c, n in zip(cells, nested, strict=True)])
+    put(text.getvalue())
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
 
 
 def put_line(text: str, indent: int = 0) -> None:

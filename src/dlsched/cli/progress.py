@@ -47,6 +47,8 @@ class Display(logging.Handler):
         What is being done, by worker; one entry for a command without workers.
     point
         How far the search is.
+    verbose
+        Whether each record is a line, instead of all this.
     """
 
     def __init__(self) -> None:
@@ -54,7 +56,7 @@ class Display(logging.Handler):
         self.live: Live | None = None
         self.ended = threading.Event()
         self.guard = threading.RLock()
-        self.listens = False
+        self.listens = self.verbose = False
         self.clear()
 
     def __enter__(self) -> None:
@@ -83,7 +85,9 @@ class Display(logging.Handler):
         """Take note of a stage or a point; print what a sweep says of its workers."""
         text = printable(record.getMessage())
         with self.guard:
-            if hasattr(record, "notice"):
+            if self.verbose:
+                print(f"[{self.elapsed():.1f} s] {text}", file=sys.stderr, flush=True)
+            elif hasattr(record, "notice"):
                 self._remove_live()
                 if sys.stderr is not None:
                     print(text, file=sys.stderr, flush=True)
@@ -131,7 +135,7 @@ class Display(logging.Handler):
 
     def _show(self) -> None:
         """Bring the terminal up to date, or write a line if it is time for one."""
-        if self.ended.is_set() or not (self.lines or self.total):
+        if self.ended.is_set() or self.verbose or not (self.lines or self.total):
             return
         if self.terminal:
             if _now() >= self.shown_from:
@@ -191,8 +195,8 @@ count, hide, note, point = _display.count, _display.hide, _display.note, _displa
 
 
 @contextmanager
-def shown(quiet: bool = False) -> Iterator[None]:
-    """Show on stderr what the block is doing, unless it is to be quiet."""
+def shown(quiet: bool = False, verbose: bool = False) -> Iterator[None]:
+    """Show on stderr what the block is doing: nothing if quiet, each step on a line if verbose."""
     if quiet:
         before = _logger.level
         _logger.setLevel(logging.ERROR)
@@ -200,9 +204,10 @@ def shown(quiet: bool = False) -> Iterator[None]:
             yield
         finally:
             _logger.setLevel(before)
-    else:
-        with nullcontext() if _display.listens else _display:
-            yield
+        return
+    _display.verbose = verbose
+    with nullcontext() if _display.listens else _display:
+        yield
 
 
 def say(stage: Stage, detail: str) -> None:

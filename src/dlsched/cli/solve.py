@@ -150,11 +150,10 @@ def compare(
         rows = api.comparison(
             loaded, method, on_answer=note, jobs=jobs, variant=variant, **shown, **vars(limits)
         )
-    table = api.as_comparison(data_frame(rows)) if output else None
     for file in output:
         say(Stage.BUILDING, str(file))
-        picture = table is not None and file.suffix not in TABLES
-        api.save(table.profile(style="paper") if picture else table, file)
+        table = api.as_comparison(data_frame(rows))
+        api.save(table if file.suffix in TABLES else table.profile(style="paper"), file)
 
     def put() -> None:
         put_comparison(rows)

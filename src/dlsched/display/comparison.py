@@ -77,7 +77,7 @@ class Comparison(pd.DataFrame):
             return super().to_latex(buf, **options)
         shown = self._in_words()
         texts = sum(name in ("problem", "method") for name in shown)
-        usual = {"hrules": True, "column_format": "l" * texts + "r" * (shown.shape[1] - texts)}
+        usual: dict[str, Any] = {"hrules": True, "column_format": "l" * texts + "r" * (shown.shape[1] - texts)}
         styler = shown.style.hide(axis="index").format(escape="latex")
         return styler.format_index(escape="latex", axis=1).to_latex(buf, **(usual | options))
 
@@ -110,5 +110,5 @@ class Comparison(pd.DataFrame):
     def _repr_html_(self) -> str | None:
         """Return the summary as a table."""
         if not self._is_whole:
-            return super()._repr_html_()  # type: ignore[operator, no-any-return]
+            return super()._repr_html_()  # type: ignore[misc, no-any-return]
         return str(self._in_words().to_html(index=False, border=0))

@@ -116,7 +116,7 @@ def paired(
     for name in (method, other):
         if name is not None and name not in known:
             raise OptionError(f"no run is of {name!r}: the table has {', '.join(known)}")
-    lines = []
+    lines: list[Line] = []
     for problem, by_label in runs.items():
         for a, b in _pairs([*by_label], method, other):
             places = by_label[a].keys() & by_label[b].keys()

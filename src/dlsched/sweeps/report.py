@@ -17,12 +17,12 @@ from dlsched import registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.page import Picture, drawn, html_table, in_text, template
-from dlsched.display.table import Row, data_frame, summary_words
+from dlsched.display.table import data_frame, summary_words
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
 from dlsched.results import statistics
-from dlsched.results.statistics import Line
+from dlsched.results.statistics import Line, Row
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
 from dlsched.sweeps.safe_csv import csv_parts
@@ -118,11 +118,12 @@ def write_report(
     parts = []
     for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
         on_part(f"the statistics and charts of {problem}")
-        needed = [n for n in runs if n in _STATED or n.endswith(("_gap_to_best", "_best_bound"))]
+        levels = (f"{n}" for n in runs if str(n).endswith(("_gap_to_best", "_best_bound")))
+        needed = [*(n for n in _STATED if n in runs), *levels]
         rows = _rows_of(runs.loc[runs["problem"] == problem, needed])
         tables = _statistics(rows)
-        for name, found in tables.items():
-            lines[name] += found
+        for kind, found in tables.items():
+            lines[kind] += found
         drawings = list(pictures(problem, rows))
         for picture in drawings:
             keep(f"{problem}-{picture.name}.svg", picture.content)
@@ -292,7 +293,7 @@ def _values(row: Row) -> str:
 
 def _failures(rows: Iterable[Row]) -> Iterator[dict[str, str]]:
     """Yield failed runs by method, status and reason, with counts and an example."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if row["status"] in FAILED:
             reason = row["reason"].replace(row["instance"], "…")

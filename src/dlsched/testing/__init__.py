@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dlsched.testing.conformance import CHECKS, Conformance, check_problem
     from dlsched.testing.heuristic import Findings, check_heuristic
     from dlsched.testing.search import Finding
-    from dlsched.testing.worst import Worst, find_worst, worst_case
+    from dlsched.testing.worst import Worst, worst_case
 
 __all__ = [
     "CHECKS",
@@ -28,7 +28,6 @@ __all__ = [
     "Worst",
     "check_heuristic",
     "check_problem",
-    "find_worst",
     "oracles",
     "strategies",
     "worst_case",
@@ -42,7 +41,6 @@ _MODULES = {
     "Findings": "heuristic",
     "check_heuristic": "heuristic",
     "Worst": "worst",
-    "find_worst": "worst",
     "worst_case": "worst",
 }
 
@@ -52,4 +50,5 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         require("hypothesis", f"dlsched.testing.{name}")
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    gone = "; it is gone, use worst_case" if name == "find_worst" else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")

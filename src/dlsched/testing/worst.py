@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from dlsched.registry import MethodLike
 from dlsched.results.objective import Objective, relative_gap
+from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import report_text
 from dlsched.testing.trials import attempt, gap_to, optimum_of, owner_for, strategy_of
@@ -51,6 +53,8 @@ def worst_case(
     seed: int = 0,
     instances: st.SearchStrategy[Any] | None = None,
     variant: VariantLike = None,
+    time_limit: float | None = None,
+    on_progress: Callable[[int, Worst | None], None] | None = None,
 ) -> Worst | None:
     """Search for a small instance on which a heuristic's gap to the optimum is largest.
 
@@ -77,6 +81,10 @@ def worst_case(
         A strategy for instances; by default that of `dlsched.testing.strategies`.
     variant
         As for `check_heuristic`.
+    time_limit
+        Seconds after which no further instance is tried; the worst one so far is returned.
+    on_progress
+        Called with each instance's number and the worst one so far.
 
     Returns
     -------
@@ -94,6 +102,7 @@ def worst_case(
     method = owner.resolve(heuristic)
     oracle = optimum_of(owner, "there is no optimum to compare with")
     chosen = strategy_of(problem) if instances is None else instances
+    run = Run(time_limit=time_limit)
     tried = 0
     best: Worst | None = None
 
@@ -101,9 +110,9 @@ def worst_case(
 
     def gap_on(instance: Instance) -> tuple[float, Objective, Objective] | None:
         text = instance.model_dump_json()  # the search meets many instances more than once
-        if text not in known:
+        if text not in known and not run.stop_reason():
             known[text] = measured(instance)
-        return known[text]
+        return known.get(text)
 
     def measured(instance: Instance) -> tuple[float, Objective, Objective] | None:
         trial = attempt(method, instance, seed, owner)
@@ -130,7 +139,11 @@ def worst_case(
     @hypothesis.given(chosen)
     def look(instance: Instance) -> None:
         nonlocal tried, best
+        if run.stop_reason():
+            return
         tried += 1
+        if on_progress:
+            on_progress(tried, best)
         measure = gap_on(instance)
         if measure is None:
             return
@@ -168,7 +181,3 @@ def worst_case(
     found = gap_on(small)
     assert found is not None
     return Worst(found[0], small, found[1], found[2], tried)
-
-
-find_worst = worst_case
-"""Another name of `worst_case`."""

@@ -206,7 +206,7 @@ def described(model: type[BaseModel]) -> dict[str, list[dict[str, Any]]]:
 
 def _identifying(table: Table, column: str) -> dict[str, Any]:
     """Return what a column says that identifies rows."""
-    place = column in table.index and dict(map(reversed, table.levels))[column] == "list"
+    place = ("list", column) in table.levels
     about = f"Id of the {column} that the row belongs to."
     if column in table.index:
         about = "Position in the list, from 0." if place else "Key of the entry."
