@@ -95,6 +95,7 @@ def clairvoyant(
         raise OptionError(f"iterations={iterations} must be from 0")
     if sharing:
         return search_order(workload, cluster, iterations, seed, time_limit)
+    ListOrder().check(workload, cluster)
     search = _Search(Pooled.of(workload, cluster), preemptive, seed)
     begin = search.order, search.only
     search.run(iterations, time_limit)

@@ -127,7 +127,7 @@ def folder(made: dlsched.Study, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Give the folder of the study."""
     path = tmp_path_factory.mktemp("files") / "out"
     pictures = {f"{name}.svg" for name in ("queue", "held", "waits", "day-recorded", "day-policy")}
-    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv", "nodes.csv"}
+    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv"}
     assert {file.name for file in made.save(path)} == pictures | tables
     return path
 

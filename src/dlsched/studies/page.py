@@ -70,7 +70,8 @@ def save_study(study: Figures, folder: Path) -> list[Path]:
         str=str,
     )
     contents = {"study.html": page.encode(), "jobs.csv": csv_bytes(jobs_frame(study))}
-    tables = {"dropped": history.dropped, "table": study.table, "nodes": study.nodes}
+    tables = {"dropped": history.dropped, "table": study.table}
+    tables |= {"nodes": study.nodes} if len(study.nodes) else {}
     contents |= {f"{name}.csv": csv_bytes(frame) for name, frame in tables.items()}
     contents |= {f"{picture.name}.svg": picture.content for picture in pictures}
     make_folder(folder)
