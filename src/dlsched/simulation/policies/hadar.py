@@ -11,7 +11,6 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.heuristics.hadar import Hadar as Decider
 from dlsched.problems.utility.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState
-from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.jobs import JobView
@@ -19,12 +18,10 @@ from dlsched.simulation.engine.policy import BasePolicy, refuse_unused
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.policies.typed import (
-    UNTYPED,
     held_by_type,
-    rates_of,
     realize,
     supply,
-    typed_snapshot,
+    typed_state,
     views_by_submission,
 )
 from dlsched.simulation.workload.eligibility import TYPE
@@ -140,7 +137,9 @@ class Hadar(BasePolicy):
 
     def _choose(self, state: State, new: Sequence[JobView] | None) -> tuple[Given, dict[str, Any]]:
         """Return the jobs that get GPUs: of all jobs, or new ones that get free GPUs."""
-        seen = _snapshot(state, new)
+        servers = [(v.server, v.server.gpus if new is None else v.free) for v in state.servers]
+        views = views_by_submission(state) if new is None else new
+        seen = typed_state(state, views, ((s, gpus) for s, gpus in servers if gpus))
         if not seen.servers:
             return {}, {}
         if self.method not in OWN:
@@ -182,21 +181,3 @@ def _by_type(held: Mapping[Id, Mapping[str, Mapping[str, int]]]) -> Given:
         for kinds in machines.values():
             row.update(kinds)
     return totals
-
-
-def _snapshot(state: State, new: Sequence[JobView] | None) -> ClusterState:
-    """Return what the problem's adapter takes: all jobs and GPUs, or new jobs and free GPUs."""
-    servers = tuple(
-        ServerState(
-            view.server.id,
-            view.server.gpus if new is None else view.free,
-            view.server.pool,
-            view.server.gpu_type or UNTYPED,
-        )
-        for view in state.servers
-        if new is None or view.free
-    )
-    chosen = views_by_submission(state) if new is None else new
-    kinds = supply(state)
-    jobs = tuple(typed_snapshot(view, kinds) for view in chosen if rates_of(view.job, kinds))
-    return ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from dlsched.errors import OptionError
 from dlsched.problems.utility.heuristics.hadare import Copies
 from dlsched.problems.utility.instances import state as adapter
-from dlsched.registry.cluster_state import ClusterState, Server
 from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.state import State
@@ -15,7 +14,7 @@ from dlsched.simulation.policies.forked import Forked, copies_on
 from dlsched.simulation.policies.typed import (
     kind_of,
     rates_of,
-    typed_snapshot,
+    typed_state,
     views_by_submission,
 )
 
@@ -65,15 +64,9 @@ class HadarE(Forked):
     def decide(self, state: State) -> Decision:
         """Return the copies of this round."""
         kinds = {view.server.id: kind_of(view.server) for view in state.servers}
-        present = set(kinds.values())
-        able = (view for view in views_by_submission(state) if rates_of(view.job, present))
-        views = {view.id: view for view in able}
-        servers = tuple(
-            Server(view.server.id, view.server.gpus, view.server.pool, kinds[view.server.id])
-            for view in state.servers
-        )
-        jobs = tuple(typed_snapshot(view, present) for view in views.values())
-        seen = ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)
+        views = {view.id: view for view in views_by_submission(state)}
+        servers = ((view.server, view.server.gpus) for view in state.servers)
+        seen = typed_state(state, views.values(), servers)
         rounds = adapter.moment(seen, slot_seconds=self.interval, utility=self.utility)
         instance = rounds.instance
         copies = Copies(

@@ -144,14 +144,14 @@ class Lyra(BasePolicy):
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
         """Start and scale jobs; return what the log keeps."""
         if self._kinds is None or self._kinds.workload is not draft.state.workload:
-            self._kinds = Kinds.of_workload(draft.state.workload)
+            self._kinds = Kinds(draft.state.workload)
             self._loan_speed = loan_speed(draft.state.workload, draft.state.cluster)
         if head:
             times = remaining_times(draft, head)
             first = [job_state(draft.jobs[name], times[name]) for name in head]
             self._place(draft, make_room(draft, first), {}, {}, again=True)
         out = {*draft.held, *draft.preempted, *head}
-        queue = Queue(draft.state, self._kinds, bool(draft.lent), out)
+        queue = Queue(draft.state, self._kinds, out)
         solved: dict[str, Any] = {}
         for _ in range(self.retries + 1):
             room = room_by_pool(draft)

@@ -17,7 +17,6 @@ four. A job cannot start if those ahead of it and the job itself need more GPUs 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -52,16 +51,25 @@ class Kind(NamedTuple):
     max_gpus: int
     step: int
     scaling_loss: Number
-    fungible: bool = False
-    heterogeneous: bool = False
-    mixed_efficiency: Number = 1
-    worker: int = 0
+    fungible: bool
+    heterogeneous: bool
+    mixed_efficiency: Number
+    worker: int
 
     @classmethod
     def of(cls, job: Job) -> Kind:
-        """Return the kind of a job where there are no servers on loan."""
-        step = job.gpus_per_worker if job.max_gpus > job.min_gpus else 0
-        return cls(job.min_gpus, job.max_gpus, step, job.scaling_loss)
+        """Return the kind of a job."""
+        mixed = job.heterogeneous
+        return cls(
+            job.min_gpus,
+            job.max_gpus,
+            job.gpus_per_worker if job.max_gpus > job.min_gpus else 0,
+            job.scaling_loss,
+            job.fungible,
+            mixed,
+            job.mixed_efficiency if mixed else 1,
+            job.gpus_per_worker if mixed else 0,
+        )
 
     @property
     def faster(self) -> float:
@@ -81,48 +89,27 @@ class Kind(NamedTuple):
         return free[TRAINING] + (free[LOAN] if self.fungible or self.heterogeneous else 0)
 
 
-@dataclass(frozen=True)
 class Kinds:
-    """The kinds of a workload's jobs, with servers on loan and without.
+    """The kinds of a workload's jobs.
 
     Attributes
     ----------
-    lent, unlent
+    kinds, of
         Each kind once, and by position in the workload the number of a job's kind.
     seconds
         By position, the running time with the base demand per tick of remaining work.
     """
 
-    workload: Workload
-    lent: tuple[tuple[Kind, ...], Vector]
-    unlent: tuple[tuple[Kind, ...], Vector]
-    seconds: Floats
-
-    @classmethod
-    def of_workload(cls, workload: Workload) -> Kinds:
-        """Return the kinds of the jobs of a workload."""
-        plain = [Kind.of(job) for job in workload.jobs]
-        mixed = [
-            kind._replace(
-                fungible=job.fungible,
-                heterogeneous=job.heterogeneous,
-                mixed_efficiency=job.mixed_efficiency if job.heterogeneous else 1,
-                worker=job.gpus_per_worker if job.heterogeneous else 0,
-            )
-            for kind, job in zip(plain, workload.jobs, strict=True)
-        ]
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        number: dict[Kind, int] = {}
+        of = [number.setdefault(Kind.of(job), len(number)) for job in workload.jobs]
+        self.kinds, self.of = tuple(number), np.array(of, np.int64)
         seconds = [
             float(known_time(job, 1) * Fraction(job.throughput(job.gpus)) / job.min_gpus)
             for job in workload.jobs
         ]
-        return cls(workload, _numbered(mixed), _numbered(plain), np.array(seconds, float))
-
-
-def _numbered(kinds: list[Kind]) -> tuple[tuple[Kind, ...], Vector]:
-    """Return each kind once, and for each entry the number of its kind."""
-    number: dict[Kind, int] = {}
-    of = [number.setdefault(kind, len(number)) for kind in kinds]
-    return tuple(number), np.array(of, np.int64)
+        self.seconds: Floats = np.array(seconds, float)
 
 
 class Queue:
@@ -130,20 +117,18 @@ class Queue:
 
     Parameters
     ----------
-    lent
-        Whether servers on loan may be used.
     without
         Jobs that do not count.
     """
 
-    def __init__(self, state: State, kinds: Kinds, lent: bool, without: Collection[Id]) -> None:
+    def __init__(self, state: State, kinds: Kinds, without: Collection[Id]) -> None:
         arrays = state.arrays
         waits = arrays.running == 0
         self._state = state
-        self._kinds, of = kinds.lent if lent else kinds.unlent
+        self._kinds = kinds.kinds
         self._jobs: Vector = arrays.job[waits]
         self._left: Vector = arrays.remaining[waits]
-        self._kind: Vector = of[self._jobs]
+        self._kind: Vector = kinds.of[self._jobs]
         self._base: Floats = self._left * kinds.seconds[self._jobs]
         self.leave_out(without)
 

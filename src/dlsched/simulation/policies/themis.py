@@ -38,9 +38,13 @@ def least_ratio_shares(waited: Any, remaining: Any, fair: Any, gpus: Any, capaci
     if gpus.sum() <= capacity:
         return np.ones(len(gpus))
 
+    # Without work a job takes no share, however soon it is to be complete.
+    works = remaining > 0
+
     def shares(ratio: float) -> Any:
         time = np.maximum(ratio * fair - waited, 0.0)
-        return np.minimum(1.0, np.divide(remaining, time, out=np.ones(len(gpus)), where=time > 0))
+        least = works.astype(float)
+        return np.minimum(1.0, np.divide(remaining, time, out=least, where=time > 0))
 
     low, high = 0.0, 1.0
     while gpus @ shares(high) > capacity:
@@ -48,7 +52,7 @@ def least_ratio_shares(waited: Any, remaining: Any, fair: Any, gpus: Any, capaci
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if gpus @ shares(middle) <= capacity else (middle, high)
-    return shares(high)
+    return np.where(works, shares(high), 1.0)
 
 
 class Themis(QueuePolicy):

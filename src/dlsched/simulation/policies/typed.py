@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from dlsched.registry.cluster_state import JobState
+from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.schema.quantities import simplify
 from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
@@ -90,6 +91,16 @@ def typed_snapshot(view: JobView, kinds: Iterable[str]) -> JobState:
     base = Fraction(base_rate(job))
     rates = {kind: simplify(rate / base) for kind, rate in rates_of(job, kinds).items()}
     return replace(seen, rates=rates, gpu_type=None)
+
+
+def typed_state(
+    state: State, views: Iterable[JobView], servers: Iterable[tuple[Server, int]]
+) -> ClusterState:
+    """Return what a problem's adapter takes: jobs, which hold nothing, and GPUs of servers."""
+    kinds = supply(state)
+    there = tuple(ServerState(s.id, gpus, s.pool, kind_of(s)) for s, gpus in servers)
+    jobs = tuple(typed_snapshot(view, kinds) for view in views if rates_of(view.job, kinds))
+    return ClusterState(time=state.time, servers=there, running=(), waiting=jobs)
 
 
 def base_rate(job: Job) -> Number:
