@@ -20,7 +20,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 
 class Code(NamedTuple):
-    """What one of the two public programs does.
+    """One of the two public programs.
 
     unusable: the goodput of what a job cannot use, in the simulator as normalised. largest: what
     costs are clipped at. change: what each changed entry of an allocation costs, in 1e-9.
