@@ -112,7 +112,7 @@ class Instance(schema.Instance):
                 remedy = "give a power of two of one node's GPUs, or all GPUs of its nodes"
                 problem = f"{one.gpus} GPUs on {one.nodes} nodes of {whole}"
                 raise Flaw(("configurations", c, "gpus"), problem, remedy)
-        stated = [
+        stated: list[tuple[tuple[str | int, ...], Id]] = [
             (("models", m, "goodput", c), c) for m, e in enumerate(self.models) for c in e.goodput
         ]
         stated += [

@@ -15,7 +15,7 @@ from dlsched.problems.configurations.programs.kinds import Kinds
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
-from dlsched.schema import Id
+from dlsched.schema import Id, Number
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 
@@ -50,9 +50,8 @@ class PublicCosts(Costs):
         """Return the cost of every configuration, also of those that the job cannot use."""
         code, by_id, model = self.code, self.instance.by_id, self.instance.model_of[job.model]
         values, costs = self.normalised(job.model), dict[Id, int]()
-        unusable = code.unusable / (
-            1 if code.simulates else min(filter(None, model.goodput.values()), default=1)
-        )
+        least: Number = min((g for g in model.goodput.values() if g), default=1)
+        unusable = code.unusable / (1 if code.simulates else least)
         restart = restart_factor(self.instance, job)
         if code.simulates and job.age < model.restart_seconds:
             restart = Fraction(1)
