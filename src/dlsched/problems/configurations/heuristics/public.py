@@ -52,9 +52,8 @@ class PublicCosts(Costs):
         values, costs = self.normalised(job.model), dict[Id, int]()
         least: Number = min((g for g in model.goodput.values() if g), default=1)
         unusable = code.unusable / (1 if code.simulates else least)
-        restart = restart_factor(self.instance, job)
-        if code.simulates and job.age < model.restart_seconds:
-            restart = Fraction(1)
+        young = code.simulates and job.age < model.restart_seconds
+        restart = Fraction(1) if young else restart_factor(self.instance, job)
         for name, one in by_id.items():
             value = values.get(name, unusable)
             near = job.present is not None and one.type == by_id[job.present].type
