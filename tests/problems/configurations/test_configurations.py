@@ -1,4 +1,4 @@
-"""The definition by hand: costs, factors, nodes; the public code's numbers; which file is refused."""
+"""The definition by hand: costs, factors, nodes; the public code's numbers; refused files."""
 
 from fractions import Fraction
 from typing import Any

@@ -27,7 +27,7 @@ def build(instance: Instance) -> Any:
     saved = pyo.quicksum(n / UNIT * m.x[key] for key, n in units.items() if n)
     m.cost = pyo.Objective(expr=costs.waiting * len(of_job) / UNIT + saved)
     m.moved = pyo.Objective(expr=len(kept) - pyo.quicksum(kept))
-    unit = granularity(in_units(n) for n in {costs.waiting, *units.values()})
+    unit = granularity(map(in_units, (costs.waiting, *units.values())))
     m.GRANULARITY = {"cost": unit, "moved": 1}
     add_rooms(m, instance, [(instance.by_id[c], x) for (_, c), x in m.x.items()])
 

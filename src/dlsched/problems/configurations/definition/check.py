@@ -43,9 +43,10 @@ def check(instance: Instance, solution: Solution) -> Report:
 
 
 def _misnamed(instance: Instance, chosen: Mapping[Id, Id]) -> Iterator[Violation]:
-    for job in chosen.keys() - {job.id for job in instance.jobs}:
-        yield Violation("unknown_job", f"configurations.{job}", f'there is no job "{job}"')
+    known = {job.id for job in instance.jobs}
     for job, name in chosen.items():
+        if job not in known:
+            yield Violation("unknown_job", f"configurations.{job}", f'there is no job "{job}"')
         if name not in instance.by_id:
             yield Violation("unknown_configuration", f"configurations.{job}", f'no "{name}"')
 

@@ -15,6 +15,7 @@ def brute_force(instance: Instance) -> Objective | None:
     for chosen in product(*([None, *costs.of(job)] for job in instance.jobs)):
         given = {name: c for name, c in zip(names, chosen, strict=True) if c is not None}
         report = check(instance, Solution(configurations=given))
-        if report.feasible and (best is None or report.objective.better_than(best)):
-            best = report.objective
+        found = report.objective if report.feasible else None
+        if found is not None and (best is None or found.better_than(best)):
+            best = found
     return best

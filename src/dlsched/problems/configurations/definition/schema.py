@@ -112,18 +112,15 @@ class Instance(schema.Instance):
                 remedy = "give a power of two of one node's GPUs, or all GPUs of its nodes"
                 problem = f"{one.gpus} GPUs on {one.nodes} nodes of {whole}"
                 raise Flaw(("configurations", c, "gpus"), problem, remedy)
-        stated = [
-            (("models", m, "goodput", c), c) for m, e in enumerate(self.models) for c in e.goodput
-        ]
-        stated += [
-            (("jobs", j, "present"), e.present) for j, e in enumerate(self.jobs) if e.present
-        ]
-        for path, name in stated:
-            if name not in self.by_id:
+        for m, model in enumerate(self.models):
+            for name in sorted(model.goodput.keys() - self.by_id.keys()):
+                path = ("models", m, "goodput", name)
                 raise dangling(path, "configuration", name, self.by_id)
         for j, job in enumerate(self.jobs):
             if job.model not in self.model_of:
                 raise dangling(("jobs", j, "model"), "model", job.model, self.model_of)
+            if job.present is not None and job.present not in self.by_id:
+                raise dangling(("jobs", j, "present"), "configuration", job.present, self.by_id)
             if job.present is not None and not self.model_of[job.model].goodput.get(job.present):
                 raise Flaw(("jobs", j, "present"), "its model cannot run so", "add a goodput")
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from dlsched.problems.configurations import model
 from dlsched.problems.configurations.definition.costs import in_units
@@ -37,8 +36,7 @@ def solve(kinds: Kinds, run: Run, levels: int | None = None) -> Claim:
     gap = max(prices.values(), default=0) // _PARTS
     for _ in range(2):
         claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
-        found: Any = claim.solution
-        value = kinds.value(found or Solution(configurations={}))
+        value = kinds.value(claim.solution or Solution(configurations={}))  # type: ignore[arg-type]
         if value <= least + gap or run.stop_reason() is not None:
             break
         gap = value - least

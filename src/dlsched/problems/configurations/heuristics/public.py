@@ -15,12 +15,12 @@ from dlsched.problems.configurations.programs.kinds import Kinds
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
-from dlsched.schema import Id
+from dlsched.schema import Id, Number
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 
 class Code(NamedTuple):
-    """What one of the two public programs does.
+    """One of the two public programs.
 
     unusable: the goodput of what a job cannot use, in the simulator as normalised. largest: what
     costs are clipped at. change: what each changed entry of an allocation costs, in 1e-9.
@@ -50,12 +50,10 @@ class PublicCosts(Costs):
         """Return the cost of every configuration, also of those that the job cannot use."""
         code, by_id, model = self.code, self.instance.by_id, self.instance.model_of[job.model]
         values, costs = self.normalised(job.model), dict[Id, int]()
-        unusable = code.unusable / (
-            1 if code.simulates else min(filter(None, model.goodput.values()), default=1)
-        )
-        restart = restart_factor(self.instance, job)
-        if code.simulates and job.age < model.restart_seconds:
-            restart = Fraction(1)
+        least: Number = min((g for g in model.goodput.values() if g), default=1)
+        unusable = code.unusable / (1 if code.simulates else least)
+        young = code.simulates and job.age < model.restart_seconds
+        restart = Fraction(1) if young else restart_factor(self.instance, job)
         for name, one in by_id.items():
             value = values.get(name, unusable)
             near = job.present is not None and one.type == by_id[job.present].type

@@ -38,9 +38,9 @@ def priced(
     upper = [len(kinds.kinds[k].jobs) for k, _ in column]
     costs = {column[key]: units for key, units in above.items() if units}
     rows = []
-    for k, kind in enumerate(kinds.kinds):
-        ones = {column[k, c]: 1 for c in kind.costs if (k, c) in column}
-        rows.append(Row(ones, len(kind.jobs), len(kind.jobs)))
+    for k, alike in enumerate(kinds.kinds):
+        ones = {column[k, c]: 1 for c in alike.costs if (k, c) in column}
+        rows.append(Row(ones, len(alike.jobs), len(alike.jobs)))
     for kind in instance.types:
         there, idle, price = kinds.gpus[kind.id], len(upper), prices[kind.id]
         upper.append(min(there, int(gap) // price) if price else there)
