@@ -51,7 +51,7 @@ FOLDERS = [
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 17695),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
-    Budget("records", ("records",), 5200, 6070),
+    Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
     Budget("cli", ("cli",), 3100, 3300),
     Budget("variants", ("variants",), 2600, 2906),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -11,15 +10,20 @@ from dlsched.errors import InstanceError, UnknownName
 from dlsched.records import cleaning, daylight
 from dlsched.records.capacity import Capacity, of_clusters, peaks
 from dlsched.records.division import divide_jobs, overfull, spread_jobs
-from dlsched.records.fields import COLUMNS, OTHERS
-from dlsched.records.readers.format import Source, TraceFormat
+from dlsched.records.readers.format import Source
 from dlsched.records.readers.rows import MOMENTS, POOL, Rows, is_known, tuples
-from dlsched.records.readers.settle import settle_starts
 from dlsched.records.readers.values import Ints, counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+COLUMNS: Final = (
+    *("id", "user", "account", "partition", "gpus", "gpu_type", *MOMENTS, "state", "limit"),
+    *("nodes", "row", "cpus", "memory", "features", "qos", "priority", "cluster"),
+)
+"""The columns of the jobs, in this order; `dlsched.records.record.JobRecord` says what they are."""
+OTHERS: Final = ("id", "cpus", "start", "end", "nodes")
+"""Those of the jobs that hold CPUs alone; ``nodes`` are names there."""
 NAMES: Final = {"gpu": "GPUs", "cpu": "CPUs", "node": "nodes"}
 """What the resource is called in sentences."""
 MOST_DROPPED: Final = 0.05
@@ -49,19 +53,14 @@ class Assembly:
         self,
         rows: Rows,
         source: Source,
-        layout: TraceFormat,
-        zone: ZoneInfo,
-        zone_given: bool,
         nodes: pd.DataFrame | None,
         clusters: frozenset[str] | None,
     ) -> None:
         self.rows = rows
         self.source = source
-        self.layout = layout
+        self.layout = source.layout
         self.where = source.where
         self.unit = NAMES[source.resource]
-        self.zone = zone
-        self.zone_given = zone_given
         self.nodes = nodes
         self.clusters = clusters
         self.notes: list[str] = []
@@ -81,8 +80,8 @@ class Assembly:
         self.notes += [cleaning.rounded_note(rows.rounded)] * bool(rows.rounded)
         self.notes += [_MODEL] * source.is_model
         self.notes += daylight.resolve_repeated(rows)
-        self.notes += daylight.apply_elapsed(rows, self.zone, self.zone_given, source.local)
-        self.notes += settle_starts(rows, self.layout.slurm)
+        self.notes += daylight.apply_elapsed(rows, source.zone, source.zone_given, source.local)
+        self.notes += cleaning.settle_starts(rows, self.layout.slurm)
         cleaning.refuse_faults(rows, self.fields)
         cleaning.require_some(rows, self.where)
         if not source.is_model:
@@ -235,10 +234,10 @@ class Assembly:
                 )
             whole = stated is not None and stated >= peak
             size = stated if whole else max(peak, int(held.max()))
-            frame = pd.DataFrame({"name": [POOL], "gpus": [size], "gpu_type": [None]})
+            pool = {"name": POOL, "gpus": size, "gpu_type": None, "partitions": ()}
             source = "the peak of the recorded occupancy: there may have been more"
             source = "the file's header" if whole else source
-            self.capacity = Capacity(frame.assign(partitions=[()]), source, not whole)
+            self.capacity = Capacity(pd.DataFrame([pool]), source, not whole)
 
     def _stated(self, nodes: pd.DataFrame) -> Capacity:
         """Return the nodes of a file; if none has a partition, with those whose jobs ran there."""
@@ -298,10 +297,10 @@ class Assembly:
             self.notes += cleaning.strange_states(jobs["state"])
         if rows.skipped:
             self.warnings.append(
-                f"{counted(rows.skipped, 'time')} that the clock of {self.zone.key} never showed: "
-                "is the zone right?"
+                f"{counted(rows.skipped, 'time')} that the clock of {self.source.zone.key} never "
+                "showed: is the zone right?"
             )
-        if self.layout.record and self.source.local and not self.zone_given:
+        if self.layout.record and self.source.local and not self.source.zone_given:
             self.notes.append("no time zone given: times without one are taken as UTC")
         for number, said in (
             (jobs["start"].isna().sum(), "never started"),

@@ -14,13 +14,11 @@ from pydantic import ValidationError
 
 from dlsched.errors import InstanceError, OptionError, UnknownName, spelled
 from dlsched.records import plausibility
-from dlsched.records.cleaning import refuse_repeated, rounded_note
+from dlsched.records.cleaning import refuse_repeated, rounded_note, settle_starts
 from dlsched.records.job import TraceJob
 from dlsched.records.readers.filler import EMPTY
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.opening import Opened
 from dlsched.records.readers.rows import Rows, is_known, join
-from dlsched.records.readers.settle import settle_starts
 from dlsched.records.readers.values import Floats, Ints, Texts, counted, to_micro
 from dlsched.schema.flaws import brief, flaw_of
 from dlsched.schema.quantities import Number
@@ -85,13 +83,13 @@ def names_of(option: str, given: str | Collection[str] | None) -> frozenset[str]
     return names
 
 
-def select(opened: Opened, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+def select(source: Source, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
     """Return the jobs of a source that are chosen, and the notes."""
-    source, layout = opened.source, opened.layout
+    layout = source.layout
     named = {column.field for column in source.columns}
     for option in ("states", "clusters"):
         column = option.removesuffix("s")
-        if getattr(choice, option) is not None and opened.format == "csv" and column not in named:
+        if getattr(choice, option) is not None and source.format == "csv" and column not in named:
             raise OptionError(f"{option} needs columns[{column!r}]; name the column that holds it")
     if choice.clusters is not None and layout.cluster is None:
         raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
@@ -101,23 +99,23 @@ def select(opened: Opened, choice: Choice) -> tuple[tuple[TraceJob, ...], tuple[
     ids: set[str] = set()
     for rows in layout.read(source):
         parts.append(rows)
-        _judge(rows, layout, source, choice)
+        _judge(rows, source, choice)
         if choice.limit is not None:
             ids.update(rows.columns["id"][rows.columns["taken"]].tolist())
             if len(ids) >= choice.limit:
                 break
     joined = join(parts)
     if not parts:
-        _judge(joined, layout, source, choice)
-    return Projection(joined, layout, source, choice).run()
+        _judge(joined, source, choice)
+    return Projection(joined, source, choice).run()
 
 
-def _judge(rows: Rows, layout: TraceFormat, source: Source, choice: Choice) -> None:
+def _judge(rows: Rows, source: Source, choice: Choice) -> None:
     """Add columns: ``chosen``, ``why`` a chosen row is left out, ``taken``, ``duration``.
 
     ``parted`` is whether a job has a fraction of a GPU.
     """
-    columns = rows.columns
+    columns, layout = rows.columns, source.layout
     chosen = rows.usable.copy()
     for wanted, name in ((choice.states, "state"), (choice.clusters, "cluster")):
         if wanted is not None:
@@ -166,9 +164,9 @@ def _durations(rows: Rows, layout: TraceFormat, seconds: Mapping[str, float]) ->
 class Projection:
     """Turns the rows of a record into the jobs of a trace, and counts what it leaves out."""
 
-    def __init__(self, rows: Rows, layout: TraceFormat, source: Source, choice: Choice) -> None:
+    def __init__(self, rows: Rows, source: Source, choice: Choice) -> None:
         self.rows = rows
-        self.layout = layout
+        self.layout = source.layout
         self.source = source
         self.choice = choice
         self.where = source.where
@@ -176,7 +174,7 @@ class Projection:
         if "duration" not in source.fields:
             self.names["duration"] = self.names.get("end", "duration")
         self.states = Counter(rows.get("state")[rows.usable].tolist())
-        known = layout.states
+        known = source.layout.states
         self.strange = {s: n for s, n in self.states.items() if known and s and s not in known}
 
     def run(self) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
@@ -250,8 +248,8 @@ class Projection:
         """Refuse the first row of a table that is no complete job, unless such rows are counted."""
         columns, fields = self.rows.columns, self.source.fields
         why = columns["why"]
-        places = np.flatnonzero(columns["chosen"] & is_known(why)) if self.layout.strict else []
-        for place in map(int, places):
+        lacking = columns["chosen"] & is_known(why) & self.layout.strict
+        for place in np.flatnonzero(lacking).tolist():
             reason = why[place]
             if reason == _BACKWARDS:
                 start, end = (self.names.get(name, name) for name in ("start", "end"))

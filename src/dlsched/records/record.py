@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.records.assembly import Assembly
 from dlsched.records.capacity import Capacity, read_nodes
 from dlsched.records.projection import names_of
-from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.opening import Opened, open_source
+from dlsched.records.readers.opening import open_source
 from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, tuples
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.records.trace import Trace
@@ -33,11 +32,43 @@ OF_TRACE = TraceFormat("a job trace", lambda source: iter(()), lambda head: Fals
 class JobRecord:
     """What a scheduler recorded.
 
+    The columns of `jobs`:
+
+    ========= ==================== ==========================================================
+    field     type                 meaning
+    ========= ==================== ==========================================================
+    id        text                 unique; a further run of an id is ``id#2``, ``id#3``
+    user      text or None         who submitted it
+    account   text or None         project or group that it was charged to
+    partition text or None         partition or queue
+    gpus      int                  amount of the resource that it held, or asked for if
+                                   it never started: GPUs, or CPUs, or nodes
+    gpu_type  text or None         type of its GPUs, as ``a100``; ``a100|h100`` if it may
+                                   have either, ``a100+v100`` if it held both
+    submit    float                when it was submitted
+    eligible  float or NaN         when it could have started for the first time
+    start     float or NaN         when it started; NaN if it never did
+    end       float or NaN         when it ended; NaN if it still ran, or never started
+    state     text or None         state by its first word, as ``COMPLETED``
+    limit     float or NaN         its time limit in seconds; infinite if it has none
+    nodes     tuple of (text, int) the nodes that it held, and how much on each; empty
+                                   if they are not recorded
+    row       int                  its row in the file, the first row being 1
+    cpus      float or NaN         CPUs in total
+    memory    float or NaN         GB of memory in total
+    features  text or None         what it needs of its nodes, as ``ib&a100|h100``
+    qos       text or None         its quality of service
+    priority  float or NaN         its priority; what is high is the scheduler's to say
+    cluster   text or None         the cluster that it ran on
+    ========= ==================== ==========================================================
+
+    Moments are in seconds since 1970 in UTC. Where the record has no dates (SWF without
+    UnixStartTime), they count from the record's own origin.
+
     Attributes
     ----------
     jobs
-        Data frame with one row per job, in the order of submission; its columns are described in
-        `dlsched.records.fields`.
+        Data frame with one row per job, in the order of submission.
     dropped
         Data frame with one row per row of the file that is no job here: ``row``, ``id``,
         ``reason``.
@@ -98,49 +129,31 @@ def read_record(
     source: str | Path | pd.DataFrame | Trace,
     format: str = "auto",
     *,
-    columns: ColumnsLike | None = None,
-    names: str | Sequence[str] | None = None,
-    delimiter: str | None = None,
-    timezone: str | None = None,
     resource: str = "gpu",
     nodes: str | Path | pd.DataFrame | None = None,
     clusters: str | Sequence[str] | None = None,
     limit: int | None = None,
+    **options: Any,
 ) -> JobRecord:
-    """Read what a scheduler recorded; see `dlsched.read_history`."""
+    """Read what a scheduler recorded; see `dlsched.read_history` for the options."""
     chosen = names_of("clusters", clusters)
     if isinstance(source, Trace):
-        if resource != "gpu":
-            raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
-        opened = Opened(Source(Path(), source.name), "trace", OF_TRACE, False)
-        opened.source.notes += source.notes
+        opened = Source(Path(), source.name, "trace", OF_TRACE, notes=[*source.notes])
         rows = _rows_of(source)
     else:
-        opened = open_source(
-            source,
-            format,
-            columns,
-            names,
-            delimiter=delimiter,
-            timezone=timezone,
-            resource=resource,
-            history=True,
-            limit=limit,
-        )
+        options = {"columns": None, "names": None, "resource": resource, **options}
+        opened = open_source(source, format, history=True, limit=limit, **options)
         rows = _read(opened, limit)
-    facts, layout = opened.source, opened.layout
-    zone = facts.zone
-    if facts.zone_named is not None and timezone is None:
-        zone = find_zone(facts.zone_named)
-    if not layout.record:
+    if opened.zone_named is not None and not opened.zone_given:
+        opened.zone = find_zone(opened.zone_named)
+    if not opened.layout.record:
         if resource != "gpu":
             raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
-        _as_record(rows, facts)
-    listed = None if nodes is None else read_nodes(nodes)
-    made = Assembly(rows, facts, layout, zone, timezone is not None, listed, chosen)
+        _as_record(rows, opened)
+    made = Assembly(rows, opened, None if nodes is None else read_nodes(nodes), chosen)
     made.run()
     for note in (*made.warnings, *made.notes):
-        logger.warning("%s: %s", facts.where, note)
+        logger.warning("%s: %s", opened.where, note)
     return JobRecord(
         jobs=made.jobs,
         dropped=made.dropped(),
@@ -149,28 +162,25 @@ def read_record(
         warnings=tuple(made.warnings),
         capacity=made.capacity,
         rows=rows.size,
-        where=facts.where,
-        format=opened.format if not opened.is_shipped else "trace",
-        resource=facts.resource,
-        timezone=zone.key,
-        dated=facts.dated,
-        recorded_waits=not facts.is_model,
+        where=opened.where,
+        format="trace" if opened.is_shipped else opened.format,
+        resource=opened.resource,
+        timezone=opened.zone.key,
+        dated=opened.dated,
+        recorded_waits=not opened.is_model,
         horizon=made.horizon,
     )
 
 
-def _read(opened: Opened, limit: int | None) -> Rows:
+def _read(source: Source, limit: int | None) -> Rows:
     """Return the rows of a source, as many as are wanted."""
     parts: list[Rows] = []
-    size = 0
-    for rows in opened.layout.read(opened.source):
+    for rows in source.layout.read(source):
         parts.append(rows)
-        size += rows.size
-        if limit is not None and size >= limit:
+        if limit is not None and sum(part.size for part in parts) >= limit:
             break
     if not parts:
-        where = opened.source.where
-        raise InstanceError(where, "", "there is no job", "read a file that has jobs")
+        raise InstanceError(source.where, "", "there is no job", "read a file that has jobs")
     return join(parts).head(limit)
 
 
@@ -179,15 +189,12 @@ def _rows_of(trace: Trace) -> Rows:
     jobs = trace.jobs
     rows = empty(len(jobs))
     columns = rows.columns
-    columns["row"] = np.arange(1, rows.size + 1)
-    columns["id"] = np.array([job.id for job in jobs], object)
-    columns["gpus"] = np.array([job.gpus for job in jobs], float)
-    for name in ("user", "account", "partition", "gpu_type", "state", "qos"):
+    for name in ("id", "user", "account", "partition", "gpu_type", "state", "qos"):
         columns[name] = np.array([getattr(job, name) for job in jobs], object)
-    for name in ("submit", "eligible", "start", "limit", *NUMBERS):
+    for name in ("gpus", "submit", "duration", "eligible", "start", "limit", *NUMBERS):
         values = [getattr(job, name) for job in jobs]
         columns[name] = np.array([np.nan if v is None else float(v) for v in values])
-    columns["elapsed"] = np.array([float(job.duration) for job in jobs])
+    columns["elapsed"] = columns.pop("duration")
     columns["end"] = columns["start"] + columns["elapsed"]
     columns["nodes"] = tuples([tuple(name for name, _ in job.nodes) for job in jobs])
     columns["amounts"] = tuples([tuple(gpus for _, gpus in job.nodes) for job in jobs])

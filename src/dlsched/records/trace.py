@@ -80,9 +80,9 @@ class Trace(Document):
         """
         if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
             raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
-        opened = open_source(frame, "csv", columns, None)
-        opened.source.where = name or "frame"
-        jobs, notes = select(opened, Choice(plausibility=plausibility))
+        source = open_source(frame, "csv", columns, None)
+        source.where = name or "frame"
+        jobs, notes = select(source, Choice(plausibility=plausibility))
         return cls(name=name or "frame", jobs=jobs, notes=notes)
 
     @field_validator("jobs")
@@ -192,11 +192,12 @@ def read_trace(
     if isinstance(format, Mapping):
         columns, format = format, "csv"
     given = dict(locals())
-    choice: Any = (states, clusters, min_gpus, fractional, missing, plausibility, seconds or {})
+    choice = {name: given[name] for name in Choice.__dataclass_fields__}
+    chosen = Choice(**choice | {"seconds": seconds or {}})
     options: dict[str, Any] = {"delimiter": delimiter, "timezone": timezone, "limit": limit}
     opened = open_source(source, str(format), columns, names, **options)
-    jobs, notes = select(opened, Choice(*choice, limit))
-    where, path, is_shipped = str(source), opened.source.path, opened.is_shipped
+    jobs, notes = select(opened, chosen)
+    where, path, is_shipped = str(source), opened.path, opened.is_shipped
     for note in notes:
         logger.warning("%s: %s", where, note)
     shown = [repr(where if is_shipped else path.name)]

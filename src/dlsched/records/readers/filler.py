@@ -72,8 +72,7 @@ def objects(made: Sequence[Any]) -> Vectors:
 
 def gpu_vectors(made: Sequence[Gpus | None]) -> Vectors:
     """Return numbers, types, shares and slices of GPUs."""
-    nan = Gpus(0)._replace(share=np.nan)
-    known = [nan if gpus is None else gpus for gpus in made]
+    known = [Gpus(0) if gpus is None else gpus for gpus in made]
     lacking = np.array([gpus is None for gpus in made], np.bool_)
     number = np.array([gpus.number for gpus in known], float)
     share = [np.nan if gpus.share is None else float(gpus.share) for gpus in known]

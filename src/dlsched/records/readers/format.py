@@ -28,10 +28,14 @@ class Source:
     ----------
     where
         Its name in errors.
+    format, layout
+        Name of its format, and how that is read.
+    is_shipped
+        Whether it comes with dlsched.
     frame
         The data frame that is read in place of the file at `path`.
-    zone
-        The zone of dates without an offset.
+    zone, zone_given
+        The zone of dates without an offset, and whether it was stated.
     resource
         What jobs are counted in, one of `RESOURCES`.
     first
@@ -52,8 +56,12 @@ class Source:
 
     path: Path
     where: str
+    format: str
+    layout: TraceFormat
+    is_shipped: bool = False
     frame: pd.DataFrame | None = None
-    zone: ZoneInfo = field(default_factory=lambda: find_zone(None))
+    zone: ZoneInfo = field(default_factory=find_zone)
+    zone_given: bool = False
     resource: str = "gpu"
     columns: tuple[Column, ...] = ()
     names: tuple[str, ...] | None = None

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from dlsched import library
 from dlsched.errors import OptionError, UnknownName
 from dlsched.records.readers.columns import ColumnsLike, make_columns, parse_names
-from dlsched.records.readers.format import RESOURCES, Source, TraceFormat
+from dlsched.records.readers.format import RESOURCES, Source
 from dlsched.records.readers.formats import FORMATS, detect, in_folder, no_format
 from dlsched.records.readers.formats.tables import FORMATS as TABLES
 from dlsched.records.readers.table import CHUNK
@@ -31,15 +31,6 @@ SHIPPED: Final = {
 """The traces that come with dlsched, and their files."""
 
 
-class Opened(NamedTuple):
-    """What is to be read: the source, its format, and whether it comes with dlsched."""
-
-    source: Source
-    format: str
-    layout: TraceFormat
-    is_shipped: bool
-
-
 def open_source(
     given: str | Path | pd.DataFrame,
     format: str,
@@ -51,13 +42,12 @@ def open_source(
     resource: str = "gpu",
     history: bool = False,
     limit: int | None = None,
-) -> Opened:
+) -> Source:
     """Return how a file or a data frame is read; `history` is whether starts are wanted."""
     if resource not in RESOURCES:
         raise UnknownName("resource", str(resource), RESOURCES)
     if format not in ("auto", *FORMATS):
         raise UnknownName("format", str(format), ["auto", *FORMATS])
-    zone = find_zone(timezone)
     named = make_columns(columns) if columns is not None else ()
     header = None if names is None else parse_names(names)
     is_shipped = False
@@ -81,18 +71,31 @@ def open_source(
             raise OptionError(f"the format {layout} has columns of its own; leave {option}= out")
     if layout == "swf" and resource == "gpu":
         resource = "cpu"
-    source = Source(path, where, frame, zone, resource, named, header, delimiter, history=history)
-    if limit is not None:
-        source.first = min(CHUNK - 1, max(1000, 2 * limit))
     known = FORMATS[layout]
-    source.needs_durations = known.has_durations
+    source = Source(
+        path,
+        where,
+        layout,
+        known,
+        is_shipped,
+        frame,
+        find_zone(timezone),
+        timezone is not None,
+        resource,
+        named,
+        header,
+        delimiter,
+        CHUNK if limit is None else min(CHUNK - 1, max(1000, 2 * limit)),
+        history,
+        known.has_durations,
+    )
     if known.time is not None and format == "auto" and not {c.field for c in named} & {"submit"}:
         source.notes.append(
             f"the header is that of {known.title}: its times are taken as {known.time}; state "
             "another unit as columns={'submit': ('submit_time', 's'), 'duration': ('duration', "
             "'s')} (--column submit=submit_time:s)"
         )
-    return Opened(source, layout, known, is_shipped)
+    return source
 
 
 def _layout(

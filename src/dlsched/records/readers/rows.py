@@ -188,7 +188,7 @@ def empty(size: int) -> Rows:
 
 def is_known(vector: NDArray[Any]) -> Flags:
     """Return which entries are not None."""
-    return np.not_equal(vector, None).astype(np.bool_)
+    return np.array(vector != None, np.bool_)  # noqa: E711 - of each entry
 
 
 def tuples(values: Sequence[tuple[Any, ...]]) -> NDArray[np.object_]:

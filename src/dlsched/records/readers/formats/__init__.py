@@ -9,7 +9,7 @@ from typing import Final
 from dlsched.errors import InstanceError
 from dlsched.records.readers.files import open_text
 from dlsched.records.readers.format import TraceFormat, first_line
-from dlsched.records.readers.formats import gavel, kueue, pai, philly, sacct, swf, tables
+from dlsched.records.readers.formats import kueue, pai, philly, sacct, swf, tables
 
 FORMATS: Final[dict[str, TraceFormat]] = {
     "sacct": sacct.FORMAT,
@@ -17,7 +17,6 @@ FORMATS: Final[dict[str, TraceFormat]] = {
     **tables.FORMATS,
     "pai": pai.FORMAT,
     "kueue": kueue.FORMAT,
-    **gavel.FORMATS,
     "swf": swf.FORMAT,
 }
 """The formats that are read, by their names."""

@@ -25,7 +25,7 @@ from dlsched.records.readers.files import lines, open_text
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.rows import Rows, empty, join
 from dlsched.records.readers.table import CHUNK
-from dlsched.records.readers.values import Floats, Texts, counted, find_zone, to_micro
+from dlsched.records.readers.values import Floats, counted, find_zone, to_micro
 from dlsched.schema import brief
 
 FIELDS: Final = 18
@@ -136,72 +136,66 @@ def _apply_header(source: Source, header: Mapping[str, str]) -> int:
 
 def _part(chunk: list[tuple[int, list[str]]]) -> Rows:
     """Return some rows, of which the numbers are in the column ``fields``."""
+    import pandas as pd
+
     rows = empty(len(chunk))
     rows.columns["row"] = np.array([row for row, _ in chunk], np.int64)
     numbers = np.full((len(chunk), FIELDS), -1.0)
     for i, (_, cells) in enumerate(chunk):
         if len(cells) < FIELDS:
             rows.refuse_row(i, "", f"has {len(cells)} fields, not {FIELDS}")
-            continue
-        for place in USED:
-            try:
-                numbers[i, place] = float(cells[place])
-            except ValueError:
-                rows.refuse_row(i, _name(place), f"{brief(cells[place])!r} is no number")
+    whole = rows.usable.copy()
+    for place in USED:
+        texts = pd.Series(
+            [c[place] if ok else "-1" for (_, c), ok in zip(chunk, whole, strict=True)]
+        )
+        values = pd.to_numeric(texts, errors="coerce").to_numpy(float, copy=True)
+        bad = np.isnan(values)
+        rows.refuse(bad, _name(place), [f"{brief(text)!r} is no number" for text in texts[bad]])
+        numbers[:, place] = np.where(bad, -1, values)
     rows.columns["fields"] = numbers
     return rows
 
 
 def _rows(parts: list[Rows], source: Source, header: Mapping[str, str]) -> Rows:
-    """Return the rows of some parts."""
+    """Return some parts together, with the fields of a job taken from the numbers of a row."""
     begin = _apply_header(source, header)
     rows = join(parts)
-    numbers = rows.columns.pop("fields")
+    columns = rows.columns
+    numbers: Floats = columns.pop("fields")
     numbers[numbers[:, 1] >= 0, 1] += begin
-    _fill(rows, numbers, source)
-    return rows
-
-
-def _fill(rows: Rows, numbers: Floats, source: Source) -> None:
-    """Take the fields of a job from the numbers of a row."""
     job, submit, wait, run, held = numbers[:, :5].T
     asked, limit, status, user, group = (numbers[:, i] for i in (7, 8, 10, 11, 12))
     queue, partition = numbers[:, 14], numbers[:, 15]
     partial = np.isin(status, PARTIAL)
     rows.refuse(partial, _name(10), "a part of a job that is there as a whole", fault=False)
-    columns = rows.columns
-    columns["id"] = _texts(job)
     columns["submit"], rounded = to_micro(np.where(submit >= 0, submit, np.nan))
     rows.rounded += int(rounded.sum())
     source.is_model = bool((wait[rows.usable] < 0).all())
-    if source.is_model:
-        wait = np.zeros(len(wait))
-    done = rows.usable & (run >= 0) & (wait < 0) & (status == 1)
-    if done.any():
-        source.notes.append(
-            f"{counted(int(done.sum()), 'job')} completed, with a wait below 0 in the file: they "
-            "count as started when they were submitted"
-        )
-        wait = np.where(done, 0, wait)
+    done = rows.usable & (run >= 0) & (wait < 0) & (status == 1) & (not source.is_model)
+    wait = np.where(done | source.is_model, 0, wait)
     started = (wait >= 0) & (run >= 0)
     columns["start"], _ = to_micro(np.where(started, columns["submit"] + wait, np.nan))
     columns["end"], _ = to_micro(np.where(started, columns["start"] + run, np.nan))
-    taken = np.where(held > 0, held, asked)
-    by_request = int((started & (held <= 0) & (asked > 0)).sum())
-    if by_request:
-        source.notes.append(
-            f"{counted(by_request, 'job')} without allocated processors: the requested ones count"
-        )
-    columns["gpus"] = np.where(taken > 0, taken, 0.0)
+    by_request = started & (held <= 0) & (asked > 0)
+    for flags, said in (
+        (
+            done,
+            "completed, with a wait below 0 in the file: they count as started when they were "
+            "submitted",
+        ),
+        (by_request, "without allocated processors: the requested ones count"),
+    ):
+        if flags.any():
+            source.notes.append(f"{counted(int(flags.sum()), 'job')} {said}")
+    columns["gpus"] = np.maximum(np.where(held > 0, held, asked), 0.0)
     columns["limit"] = np.where(limit >= 0, limit, np.nan)
     columns["state"] = np.array([STATES.get(int(s)) for s in status], object)
-    for name, values in (("user", user), ("account", group)):
-        columns[name] = _texts(values)
-    columns["partition"] = _texts(partition if (partition >= 0).any() else queue)
-
-
-def _texts(numbers: Floats) -> Texts:
-    return np.array([f"{n:.15g}" if n >= 0 else None for n in numbers], object)
+    texts = {"id": job, "user": user, "account": group}
+    texts["partition"] = partition if (partition >= 0).any() else queue
+    for name, values in texts.items():
+        columns[name] = np.array([f"{n:.15g}" if n >= 0 else None for n in values], object)
+    return rows
 
 
 FORMAT = TraceFormat(

@@ -11,6 +11,11 @@
   share one (``num_gpu`` 1); ``gpu_spec`` the models that it accepts, ``A|B`` either of two. A pod
   lasts from scheduling to deletion; one that outlived the trace is deleted at the trace's end.
 - Muri, Tiresias, Chronus, Pollux and Sia: see `columns.MAPPINGS`.
+- Gavel, Shockwave (OSDI'20, NSDI'23): tab-separated, without a header. The repositories' readers
+  say the columns (stanford-futuredata/gavel, scheduler/utils.py; uw-mad-dash/shockwave,
+  scheduler/utils.py). Gavel's have gained some over time: their number says which they are.
+  ``SLO`` is -1 where there is none. Gavel records a job's steps and no duration:
+  `dlsched.records.read_trace` needs the seconds of a step (``seconds=``).
 """
 
 from __future__ import annotations
@@ -21,16 +26,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dlsched.errors import InstanceError
 from dlsched.records.readers.columns import MAPPINGS, Column, make_columns, names_of, resolve
 from dlsched.records.readers.files import open_text
 from dlsched.records.readers.filler import Filler
-from dlsched.records.readers.format import Source, TraceFormat, has_columns
+from dlsched.records.readers.format import Source, TraceFormat, first_line, has_columns
 from dlsched.records.readers.rows import Rows
 from dlsched.records.readers.table import Part, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LATER: Final = "needs_data_dir total_steps scale_factor"
+GAVEL: Final = {
+    6: "job_type command num_steps_arg total_steps arrival_time scale_factor",
+    7: "job_type command num_steps_arg needs_data_dir total_steps arrival_time scale_factor",
+    9: f"job_type command num_steps_arg {_LATER} priority_weight SLO arrival_time",
+    10: f"job_type command directory num_steps_arg {_LATER} priority_weight SLO arrival_time",
+    12: f"job_type command directory num_steps_arg {_LATER} mode priority_weight SLO duration "
+    "arrival_time",
+}
+"""The columns by their number; 12 are Shockwave's."""
 _FILES: Final = ("trace_seren", "trace_kalos", "cluster_log", "openb_pod_list")
 
 
@@ -53,6 +69,8 @@ class Layout:
         A column that `adjust` needs.
     adjust
         Changes the rows of a part after they were read.
+    widths
+        Names of the columns, by their number, of a file without a header, and without ids.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -62,18 +80,22 @@ class Layout:
     published: bool = False
     more: tuple[str, ...] = ()
     adjust: Callable[[Rows, Part], None] | None = None
+    widths: Mapping[int, str] = field(default_factory=dict)
 
     def read(self, source: Source) -> Iterator[Rows]:
         """Yield the rows of a table."""
-        filled = ("id", "gpus") if self.published else ()
+        filled = ("id", "gpus") if self.published else ("gpus",) if self.widths else ()
+        names, delimiter = source.names, source.delimiter
         if source.frame is not None:
             columns = self._resolve(source, [str(name) for name in source.frame.columns])
             rows = Filler(source, columns).rows(_of_frame(source.frame))
             settle_spans(rows)
             yield rows
             return
+        if self.widths:
+            names, delimiter = tuple(self._names(source)), "\t"
         with open_text(source.path, source.where, _FILES) as text:
-            table = Table(text, source.where, names=source.names, delimiter=source.delimiter)
+            table = Table(text, source.where, names=names, delimiter=delimiter)
             columns = self._resolve(source, table.header)
             table.require(self.more, self.remedy)
             filler = Filler(source, columns, filled)
@@ -84,6 +106,15 @@ class Layout:
                 if self.adjust is not None:
                     self.adjust(rows, part)
                 yield rows
+
+    def _names(self, source: Source) -> list[str]:
+        with open_text(source.path, source.where) as text:
+            count = first_line(text.readline()).count("\t") + 1
+        if count not in self.widths:
+            remedy = f"there are traces with {', '.join(map(str, self.widths))}"
+            problem = f"has {count} columns between tabs"
+            raise InstanceError(source.where, "row 1", problem, remedy)
+        return self.widths[count].split()
 
     def _resolve(self, source: Source, header: Sequence[str]) -> tuple[Column, ...]:
         """Return the columns that are read: those that are named, then the table's own."""
@@ -96,7 +127,8 @@ class Layout:
         own |= {f: name for f, name in self.optional.items() if {*names_of({f: name})} <= {*header}}
         named = {column.field for column in source.columns}
         columns = (*source.columns, *(c for c in make_columns(own) if c.field not in named))
-        needed: list[Sequence[str]] = [["id"], ["gpus"], ["submit"]]
+        needed: list[Sequence[str]] = [["gpus"], ["submit"]]
+        needed = needed if self.widths else [["id"], *needed]
         if source.history:
             needed += [["start", "wait"], ["end", "duration"]]
         elif source.needs_durations:
@@ -165,6 +197,11 @@ def _share(rows: Rows, part: Part) -> None:
     rows.get("unknown")[np.isnan(rows.columns["start"])] = "never scheduled"
 
 
+def _number(rows: Rows, part: Part) -> None:
+    """A job's id is its place in the file."""
+    rows.columns["id"] = np.array([f"j{row}" for row in part.rows.tolist()], object)
+
+
 _DATES: Final = {name: (f"{name}_time", "date") for name in ("submit", "start", "end")}
 _SACCT_LIKE: Final = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL")
 LAYOUTS: Final = {
@@ -198,6 +235,15 @@ LAYOUTS: Final = {
         name: Layout(mapping, remedy=f"read a table of {name}, or pass columns=")
         for name, mapping in MAPPINGS.items()
     },
+    "gavel": Layout(
+        {
+            **{"gpus": "scale_factor", "submit": ("arrival_time", "s")},
+            **{"model": "job_type", "iterations": "total_steps"},
+        },
+        {"priority": "priority_weight", "duration": ("duration", "s")},
+        widths=GAVEL,
+        adjust=_number,
+    ),
     "csv": Layout(),
 }
 
@@ -208,6 +254,16 @@ def _format(name: str, title: str, marks: Sequence[str] = (), **known: Any) -> T
     known |= {"strict": not LAYOUTS[name].published, "columns": frozenset(columns)}
     recognises = has_columns(columns) if columns else lambda head: False
     return TraceFormat(title, LAYOUTS[name].read, recognises, **known)
+
+
+def _by_width(title: str, *counts: int) -> TraceFormat:
+    """Return the format of files with as many columns between tabs, whose last is a time."""
+
+    def recognises(head: str) -> bool:
+        cells = first_line(head).split("\t")
+        return len(cells) in counts and cells[-1].strip().replace(".", "", 1).isdecimal()
+
+    return TraceFormat(title, LAYOUTS["gavel"].read, recognises, strict=True)
 
 
 FORMATS: Final = {
@@ -240,4 +296,6 @@ FORMATS: Final = {
     "csv": _format(
         "csv", "any table with named columns", record=True, cluster="the column cluster"
     ),
+    "gavel": _by_width("Gavel (OSDI'20), .trace", 6, 7, 9, 10),
+    "shockwave": _by_width("Shockwave (NSDI'23), .trace", 12),
 }
