@@ -47,6 +47,21 @@ def tables(text: str) -> dict[str, list[list[Row]]]:
     return found
 
 
+def between(page: str, script: str, *parts: str) -> str:
+    """Return a page with each part between two marks of a script, in their order."""
+    begin, end = (
+        f"<!-- Written by docs/{script}. -->",
+        f"<!-- End of what docs/{script} writes. -->",
+    )
+    pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
+    left = iter(parts)
+    page, marked = re.subn(
+        pattern, lambda _: f"{begin}\n{next(left)}\n{end}", page, flags=re.DOTALL
+    )
+    assert marked == len(parts), (script, marked)
+    return page
+
+
 def number(cell: str) -> float | None:
     """Return the number that a cell begins with; ``None`` if it begins with none."""
     match = re.match(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?", cell)
@@ -273,7 +288,8 @@ def _draw_claims(_: str) -> Any:
     ax = counts.plot.barh(
         stacked=True, color=colours, figsize=(INCHES, 3), xlabel="claims", ylabel=""
     )
-    for container in ax.containers:
+    containers: Any = ax.containers
+    for container in containers:
         ax.bar_label(container, label_type="center", fmt=lambda n: f"{n:.0f}" if n else "")
     return ax.figure
 

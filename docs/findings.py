@@ -8,19 +8,14 @@ the pages with what this writes today.
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT / "benchmarks" / "claims"))
+from charts import between  # noqa: E402
 from rows import filled  # noqa: E402
-
-BEGIN, END = (
-    "<!-- Written by docs/findings.py. -->",
-    "<!-- End of what docs/findings.py writes. -->",
-)
 
 
 def pages() -> dict[Path, str]:
@@ -38,13 +33,9 @@ def pages() -> dict[Path, str]:
         ]  # fmt: skip
     texts = {ROOT / "docs" / "findings.md": "\n\n".join(sections),
              ROOT / "README.md": "\n".join(items)}  # fmt: skip
-    pattern = f"{re.escape(BEGIN)}.*?{re.escape(END)}"
     return {
-        path: re.sub(
-            pattern, lambda _, new=text: f"{BEGIN}\n\n{new}\n\n{END}", old, flags=re.DOTALL
-        )
-        for path, text in texts.items()
-        if (old := path.read_text(encoding="utf-8"))
+        p: between(p.read_text(encoding="utf-8"), "findings.py", f"\n{text}\n")
+        for p, text in texts.items()
     }
 
 

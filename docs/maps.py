@@ -9,12 +9,12 @@ docs/architecture.md, each between two marks. A test compares the pages with wha
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
+from charts import between
 
 from dlsched.registry import layout, problem_names
 
@@ -22,8 +22,6 @@ DOCS = Path(__file__).resolve().parent
 SRC = DOCS.parent / "src"
 sys.path.insert(1, str(DOCS.parent / "tests"))
 from import_graph import CORE, MODULES, packages  # noqa: E402
-
-MARKS = "<!-- Written by docs/maps.py. -->", "<!-- End of what docs/maps.py writes. -->"
 
 
 def sentence(path: Path) -> str:
@@ -56,24 +54,15 @@ def map_of_all(part: set[str]) -> Iterator[str]:
         yield f"| `{name or 'dlsched'}` | {said} | {under} |"
 
 
-def written(page: str, *parts: Iterator[str]) -> str:
-    """Return a page with the lines of each part between two marks, in their order."""
-    left = iter(parts)
-    pattern = "({}).*?({})".format(*map(re.escape, MARKS))
-    page, marked = re.subn(
-        pattern, lambda m: "\n".join([m[1], *next(left), m[2]]), page, flags=re.DOTALL
-    )
-    if marked != len(parts):
-        raise ValueError(f"the page has {marked} pairs of marks, not {len(parts)}: {MARKS}")
-    return page
-
-
 def pages() -> dict[Path, str]:
     """Return each page that has something of this script, as it writes it today."""
     made = {DOCS / "problems" / f"{n}.md": [folder_map(n)] for n in problem_names()}
     rest = set(packages()) - CORE
     made[DOCS / "architecture.md"] = [map_of_all(CORE), map_of_all(rest)]
-    return {path: written(path.read_text(encoding="utf-8"), *parts) for path, parts in made.items()}
+    return {
+        path: between(path.read_text(encoding="utf-8"), "maps.py", *map("\n".join, parts))
+        for path, parts in made.items()
+    }
 
 
 if __name__ == "__main__":

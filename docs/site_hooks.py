@@ -113,7 +113,11 @@ def _names(problem: str) -> str:
     """Return what mkdocstrings describes of a problem: the fields of its files, and the rest."""
     package = f"dlsched.problems.{problem}"
     own = vars(import_module(f"{package}.definition.schema"))
-    rest = [name for name in import_module(package).__all__ if name not in {*own, "PROBLEM"}]
+    rest = [
+        name
+        for name in getattr(import_module(package), "__all__", ())
+        if name not in {*own, "PROBLEM"}
+    ]
     look = "show_root_heading: false, show_root_toc_entry: false"
     common = "inherited_members: [name, source, notes, instance, instance_sha256, method]"
     text = (

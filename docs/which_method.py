@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from charts import Row, tables
+from charts import Row, between, tables
 
 from dlsched.registry import Kind, problem, problem_names
 
@@ -23,8 +23,6 @@ PAGE = ROOT / "docs" / "which-method.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "exact_against_heuristics.md"
 LIMITS = (1, 10)
 """Seconds of the runs that are shown; the second only where the first ended without a proof."""
-BEGIN = "<!-- Written by docs/which_method.py. -->"
-END = "<!-- End of what docs/which_method.py writes. -->"
 HEAD = (
     "| instance | limit | exact method | ended | seconds | best heuristic | its gap | seconds "
     "| best bound | its gap | seconds |"
@@ -146,31 +144,16 @@ def page_tables() -> str:
     lines: list[str] = []
     for name in problem_names():
         if measured := list(rows(name)):
-            lines += [f"### {name.capitalize()}", "", _advice(name), "", HEAD, "|---" * 11 + "|"]
+            links = f"[Methods](problems/{name}.md#methods), "
+            links += f"[figures](../benchmarks/figures/{name}.md)."
+            lines += [f"### {name.capitalize()}", "", links, "", HEAD, "|---" * 11 + "|"]
             lines += [*measured, ""]
     return "\n".join(lines)
 
 
-def _advice(name: str) -> str:
-    """Return which methods a problem has, and where they are described."""
-    owner = problem(name)
-    kinds = [m.name for m in owner.methods.values() if m.kind == "heuristic" and m.own]
-    paper = f"; the paper's is `{owner.paper_method}`" if owner.paper_method else ""
-    return (
-        f"{owner.title}.{f' Heuristics: {_listed(kinds)}{paper}.' * bool(kinds)} [All "
-        f"methods](problems/{name}.md#methods), [all figures](../benchmarks/figures/{name}.md)."
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
 def page(text: str) -> str:
     """Return the page with today's tables between its marks."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{page_tables()}\n{END}{after}"
+    return between(text, "which_method.py", f"\n{page_tables()}")
 
 
 if __name__ == "__main__":
