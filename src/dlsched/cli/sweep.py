@@ -13,7 +13,7 @@ from dlsched.cli.tables import put_table
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
-from dlsched.sweeps import Plan, Suite, run_suite, statistics
+from dlsched.sweeps import Suite, run_suite, statistics
 from dlsched.sweeps.report import findings, optimum_text
 from dlsched.sweeps.simulation_rows import table_rows
 from dlsched.sweeps.spread import METRIC, spread_rows
@@ -45,7 +45,7 @@ _SPREAD = [*_LABELS, "runs>4", "failed>3", f"{METRIC}>", "sd>", *_SAVED, "gap>1"
 """Columns of tables of simulations; see `put_table`."""
 
 
-def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
+def run_shown(suite: Suite, out: Path, **options: Any) -> tuple[int, int]:
     """Run a suite and show what is done; see `dlsched.sweeps.run_suite` for the options.
 
     Return the number of runs made, and how many of them failed.
@@ -58,8 +58,7 @@ def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]
         failed += row["status"] in FAILED
         count(done, done + left)
 
-    name = suite.name if isinstance(suite, Suite) else suite.about["suite"]
-    say(Stage.LOADING, f"the instances of {name}")
+    say(Stage.LOADING, f"the instances of {suite.name}")
     run_suite(
         suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
     )

@@ -10,15 +10,8 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 BUILT_IN = (
-    "reclaiming",
-    "elastic",
-    "interleaving",
-    "utility",
-    "placement",
-    "sensitivity",
-    "workers",
-    "dispatch",
-    "shares",
+    *("reclaiming", "elastic", "interleaving", "utility", "placement"),
+    *("sensitivity", "workers", "dispatch", "shares"),
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 
@@ -31,7 +24,12 @@ PACKAGE = "dlsched.problems"
 
 def entries(group: str) -> Iterable[EntryPoint]:
     """Return the entry points of a group that installed packages have."""
-    return _entries(group, entry_points, _installed())
+    known = known_entries.get(group)
+    return _entries(group, entry_points, _installed()) if known is None else known
+
+
+known_entries: dict[str, Iterable[EntryPoint]] = {}
+"""Those that this process was told of when it began."""
 
 
 @lru_cache

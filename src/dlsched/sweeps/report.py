@@ -24,8 +24,8 @@ from dlsched.sweeps.safe_csv import csv_parts
 from dlsched.sweeps.simulation_report import Section
 from dlsched.sweeps.simulation_rows import simulation_rows
 from dlsched.sweeps.statistics import EvaluatedRun, LevelMean
-from dlsched.sweeps.store import Store
-from dlsched.sweeps.stored_runs import frame_of, stored_runs
+from dlsched.sweeps.store import Store, frame_of
+from dlsched.sweeps.stored_runs import stored_runs
 from dlsched.text.figures import display
 
 if TYPE_CHECKING:

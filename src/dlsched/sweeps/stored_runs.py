@@ -5,15 +5,11 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dlsched.display.table import COLUMNS, Row
 from dlsched.registry.labels import distinguish
 from dlsched.sweeps.statistics import EvaluatedRun, evaluate_rows
 from dlsched.sweeps.store import Store
-
-if TYPE_CHECKING:
-    import pandas
 
 _EVALUATED = 500
 """Runs that are evaluated at once, if not more are of one instance."""
@@ -60,14 +56,3 @@ def _together(groups: Iterable[list[int]]) -> Iterator[list[int]]:
             members = []
     if members:
         yield members
-
-
-def frame_of(rows: list[Row]) -> pandas.DataFrame:
-    """Return rows as `data_frame` does, column by column, without another copy of each row."""
-    import pandas as pd
-
-    order = list(COLUMNS)
-    names = dict.fromkeys(name for row in rows for name in row)
-    names.pop("record", None)
-    ordered = sorted(names, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
-    return pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in ordered})
