@@ -19,12 +19,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from decompose_windows import windows
 from figures import arguments, write
 
 import dlsched
+from dlsched.execution import Local, run_all
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.utility.programs.lagrangian import Dual
@@ -35,7 +37,6 @@ from dlsched.run import Run
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.bounds.mean import Relaxation
-from dlsched.sweeps import Dask, Local
 
 WORKERS = 8
 EXCHANGES = 100
@@ -101,10 +102,10 @@ def size(arguments: Any) -> int:
     return total
 
 
-def waited(on: Local | Dask, count: int) -> float:
+def waited(on: Local, count: int) -> float:
     """Return the seconds of some calls, one after another, of a worker."""
     began = time.perf_counter()
-    on.independent(operator.concat, b"", [bytes(BYTES)] * count, lambda: False)
+    run_all(partial(operator.concat, b""), [bytes(BYTES)] * count, on=on)
     return time.perf_counter() - began
 
 

@@ -8,6 +8,8 @@ are those of suites/demo.toml; suites/library.toml has every shipped instance.
 
 from __future__ import annotations
 
+import gzip
+import json
 import multiprocessing
 import shutil
 import sys
@@ -55,7 +57,7 @@ def drawn(runs: Sequence[Row]) -> list[Row]:
     return [run for run in exact if run["instance"] in names or run in largest.values()]
 
 
-def draw(pairs: Sequence[tuple[str, Path]], folder: Path) -> None:
+def draw(pairs: Sequence[tuple[str, dict[str, object]]], folder: Path) -> None:
     """Draw instances with the solutions in the files."""
     import matplotlib as mpl
 
@@ -63,9 +65,9 @@ def draw(pairs: Sequence[tuple[str, Path]], folder: Path) -> None:
     from matplotlib import pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    for name, file in pairs:
+    for name, solution in pairs:
         inst = dlsched.load(name)
-        axes = dlsched.plot(dlsched.load_solution(file, inst.problem), instance=inst)
+        axes = dlsched.plot(dlsched.load_solution(solution, inst.problem), instance=inst)
         axes.figure.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
         plt.close(axes.figure)
 
@@ -115,7 +117,7 @@ def main(out: Path) -> int:
         with Store(out) as store:
             runs = evaluate_rows(store.rows())
             pairs = [
-                (run["instance"], store.solution_file(run["solution_sha256"]))
+                (run["instance"], json.loads(gzip.decompress(store.content(run))))
                 for run in drawn(runs)
             ]
         pictures = pool.submit(draw, pairs, out / "pictures")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dlsched.sweeps import machine as recorded
+from dlsched.sweeps import task as recorded
 
 
 def machine() -> str:

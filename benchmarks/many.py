@@ -24,10 +24,10 @@ import psutil
 from figures import arguments, write
 
 from dlsched.display.table import Row
-from dlsched.sweeps import Dask, Local, Store, merge, read_suite, run_suite, write_plan
-from dlsched.sweeps.execution import Outcome
+from dlsched.sweeps import Store, merge, read_suite, run_suite
 from dlsched.sweeps.report import write_report
-from dlsched.sweeps.shard_file import shards_of
+from dlsched.sweeps.run import shard_files
+from dlsched.sweeps.work import Outcome
 
 SUITE = """
 name = "many"
@@ -110,7 +110,7 @@ class Clock:
 def local(folder: Path, file: Path, clock: Clock) -> float:
     """Two runs at a time on this machine; return the seconds."""
     clock.begin()
-    run_suite(file, folder / "local", on=Local(2), on_row=clock.row)
+    run_suite(file, folder / "local", jobs=2, on_row=clock.row)
     return clock.seconds
 
 
@@ -122,7 +122,7 @@ def dask(folder: Path, file: Path, clock: Clock) -> float:
         n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(folder)
     ) as cluster:
         clock.begin()
-        run_suite(file, folder / "dask", on=Dask(cluster), on_row=clock.row)
+        run_suite(file, folder / "dask", on=cluster, on_row=clock.row)
         return clock.seconds
 
 
@@ -147,12 +147,11 @@ def idle() -> float:
 def sharded(folder: Path, file: Path, clock: Clock) -> float:
     """Four shards, two at a time, and their merge; return the seconds."""
     clock.begin()
-    write_plan(file, folder / "shards")
-    command = [sys.executable, "-m", "dlsched", "bench", "--quiet", "--jobs", "1"]
+    command = [sys.executable, "-m", "dlsched", "bench", str(file), "-o", str(folder / "shards")]
     for pair in ((0, 1), (2, 3)):
         running = [
             subprocess.Popen(
-                [*command, "--planned", str(folder / "shards"), "--shard", f"{k}/{SHARDS}"],
+                [*command, "--quiet", "--jobs", "1", "--shard", f"{k}/{SHARDS}"],
                 stdout=subprocess.DEVNULL,
             )
             for k in pair
@@ -187,14 +186,12 @@ def runs() -> Iterator[str]:
             first = "" if math.isnan(clock.first) else f"{clock.first:.1f}"
             same = "yes" if equal else "NO"
             yield f"| {shown} | {seconds:.0f} | {first} | {spent:.0f} | {same} |"
-        files = [file for some in shards_of(folder / "shards").values() for file in some]
+        files = [file for some in shard_files(folder / "shards").values() for file in some]
         written = sum(file.stat().st_size for file in files)
         merged = (folder / "shards" / "results.sqlite").stat().st_size
-        plan = (folder / "shards" / "plan" / "tasks.sqlite").stat().st_size
         yield "\n| what | bytes per run |\n|---|---|"
-        yield f"| plan | {plan / RUNS:.0f} |"
         yield f"| files of shards ({len(files)}) | {written / RUNS:.0f} |"
-        yield f"| merged store, solutions packed in it | {merged / RUNS:.0f} |"
+        yield f"| merged store | {merged / RUNS:.0f} |"
     yield (
         f"\nA Dask cluster of two workers that makes nothing takes {idle():.2f} processor seconds "
         "a second; its start takes 2 to 3."
@@ -222,7 +219,7 @@ def report() -> Iterator[str]:
         folder = Path(place)
         file = folder / "suite.toml"
         file.write_text(SUITE.format(seeds=numbers(0, 40)))
-        run_suite(file, folder / "few", on=Local(2))
+        run_suite(file, folder / "few", jobs=2)
         _copies(folder / "few", folder / "many")
         began = time.process_time()
         write_report(folder / "many")
@@ -238,7 +235,7 @@ def _copies(few: Path, many: Path) -> None:
     import hashlib
 
     with Store(few) as store:
-        rows = store.rows()
+        rows, about = store.rows(), store.about
     keys = [
         hashlib.sha256(f"{row['key']} {copy}".encode()).hexdigest()
         for copy in range(ROWS // len(rows))
@@ -259,7 +256,8 @@ def _copies(few: Path, many: Path) -> None:
             yield Outcome(row | changed)
 
     with Store(many, write=True) as store:
-        store.fill(keys, {"suite": "many", "notes": ""}, outcomes())
+        store.plan((outcome.row for outcome in outcomes()), about)
+        store.fill(outcomes())
 
 
 if __name__ == "__main__":

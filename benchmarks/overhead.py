@@ -1,6 +1,6 @@
 """What a run of a sweep costs beyond the method's own time, and what a trace's snapshot costs.
 
-    python benchmarks/overhead.py [reused fresh dask traces]
+    python benchmarks/overhead.py [local dask traces]
 
 Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/overhead.md.
 Overhead is wall-clock time of the whole sweep times the number of jobs, less the seconds that the
@@ -49,7 +49,7 @@ def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
         file.write_text(SUITE.format(seeds=seeds))
         suite = read_suite(file)
         began = time.perf_counter()
-        frame = run_suite(suite, Path(folder) / "out", jobs=jobs, **how)
+        frame = run_suite(suite, Path(folder) / "out", **how)
         wall = time.perf_counter() - began
     assert len(frame) == runs and set(frame["status"]) == {"feasible"}
     own = frame["seconds"].sum()
@@ -58,20 +58,12 @@ def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
     return f"| {runs:,} | {workers} | {jobs} | {wall:.1f} | {each:.2f} | {overhead:.2f} |"
 
 
-def reused() -> Iterator[str]:
-    """Workers that make one run after another."""
-    yield "## Reused workers\n"
-    yield HEAD
-    for jobs in (1, 2):
-        yield measure(10_000, "reused", jobs)
-
-
-def fresh() -> Iterator[str]:
-    """A new process for every run."""
+def local() -> Iterator[str]:
+    """A process for every run, on this machine."""
     yield "## A process for every run\n"
     yield HEAD
     for jobs in (1, 2):
-        yield measure(200, "fresh", jobs, fresh=True)
+        yield measure(10_000, "local", jobs, jobs=jobs)
 
 
 def dask() -> Iterator[str]:
@@ -83,7 +75,7 @@ def dask() -> Iterator[str]:
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
-        yield measure(2000, "dask", 2, dask=cluster.scheduler_address)
+        yield measure(2000, "dask", 2, on=cluster)
 
 
 def traces() -> Iterator[str]:
@@ -106,5 +98,5 @@ def traces() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    parts = {"reused": reused, "fresh": fresh, "dask": dask, "traces": traces}
+    parts = {"local": local, "dask": dask, "traces": traces}
     write("overhead", parts, arguments())

@@ -10,7 +10,7 @@ import argparse
 import time
 
 import dlsched
-from dlsched.sweeps import Local
+from dlsched.execution import Local
 
 FRONTIERS = {
     "reclaiming-520-130": ("preempted", "collateral"),

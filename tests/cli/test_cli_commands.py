@@ -103,7 +103,11 @@ def test_no_folder_is_made_for_a_sweep() -> None:
     Path("s.toml").write_text(text)
     run("bench", "s.toml", "-o", "out")
     before = set(Path().rglob("*"))
-    for line in ("bench s.toml -o none/x", "bench s.toml -o none/x --plan", "report out -o none/x"):
+    for line in (
+        "bench s.toml -o none/x",
+        "bench s.toml -o none/x --shard 0/2",
+        "report out -o none/x",
+    ):
         assert "there is no folder none: make it first" in refusal(*line.split())
     assert set(Path().rglob("*")) - before <= {Path("out/.lock")}
 

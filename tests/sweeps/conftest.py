@@ -8,7 +8,7 @@ from shared_suites import FINISHED, ODD, OTHER, OWN, RUNS, once, write_sharded
 
 import dlsched
 from dlsched.sweeps.report import write_report
-from sweeps import Rows, copied, made, plan, settled, shard
+from sweeps import Rows, copied, made, settled, shard
 
 
 @pytest.fixture(scope="session")
@@ -35,19 +35,19 @@ def finished(finished_once: Path, workdir: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a plan whose three shards are made, not merged, in ``out``.
+    """Give the folder of a sweep whose three shards are made, not merged, in ``out``.
 
     ``one`` beside it is the same suite in one sweep. The user's modules were changed and deleted
-    after the plan.
+    after the first shard.
     """
 
     def make() -> None:
         write_sharded(Path())
         made("suite.toml", "one")
-        plan("suite.toml", "out")
+        shard(0, 3)
         Path("shard_other.py").write_text(OTHER.replace("[: i", "[1 : 1 + i"))
         Path("shard_mine.py").unlink()
-        for k in range(3):
+        for k in range(1, 3):
             shard(k, 3)
 
     return once(tmp_path_factory, "sharded", make)

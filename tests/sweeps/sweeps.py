@@ -11,18 +11,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dlsched
-from dlsched.sweeps import (
-    Dask,
-    Local,
-    Plan,
-    Shards,
-    Store,
-    merge,
-    read_suite,
-    run_suite,
-    sweep_state,
-    write_plan,
-)
+from dlsched.sweeps import Store, merge, read_suite, run_suite, status
 
 COMPARED = (
     "key", "instance", "instance_sha256", "problem", "variant", "variant_sha256", "method",
@@ -139,48 +128,31 @@ def multiply(out: str | Path, times: int) -> None:
         names = [column[1] for column in base.execute("PRAGMA table_info(runs)")][1:]
         for k in range(1, times):
             base.execute(
-                f"INSERT INTO runs (key, {', '.join(names)})"
-                f" SELECT key || '-{k}', {', '.join(names)} FROM runs WHERE key NOT LIKE '%-%'"
-            )
-            base.execute(
-                f"INSERT INTO plan (key) SELECT key || '-{k}' FROM plan WHERE key NOT LIKE '%-%'"
-                " ORDER BY position"
+                f"INSERT INTO runs (key, {', '.join(names)}) SELECT key || '-{k}', position + "
+                f"{k * 10**6}, {', '.join(names[1:])} FROM runs WHERE key NOT LIKE '%-%'"
             )
 
 
-def on(place: Any, **options: Any) -> Any:
-    """Return what `run_suite` takes as the place of runs: a number of jobs, or a Dask cluster."""
-    return Local(place) if isinstance(place, int) else Dask(place, **options)
-
-
-def plan(suite: str | Path = SUITE, out: str | Path = "out") -> list[str]:
-    """Plan a sweep for shards; return the keys of its runs."""
-    return list(write_plan(suite, out).keys)
-
-
-def shard(k: int, n: int, out: str | Path = "out", suite: Any = None, **options: Any) -> None:
-    """Make what is left of a shard of a planned sweep, or of a suite that is planned now."""
-    run_suite(suite or Plan(out), out, on=Shards(k, n), **options)
+def shard(k: int, n: int, out: str | Path = "out", suite: Any = SUITE, **options: Any) -> Any:
+    """Make what is left of a shard of a sweep, which is begun if it is not."""
+    return run_suite(suite, out, shard=f"{k}/{n}", **options)
 
 
 def shard_arguments(shard: str, out: str | Path = "out") -> list[str]:
     """Return the arguments of `dlsched` that make a shard, as ``0/3``."""
-    return ["bench", "--planned", str(out), "--shard", shard]
+    return ["bench", SUITE, "-o", str(out), "--shard", shard]
 
 
-def run_planned(out: str | Path, to: str | Path, **options: Any) -> Any:
-    """Make a planned sweep as a whole into another folder; return its table."""
-    return run_suite(Plan(out), to, **options)
+def begin(out: str | Path = "out") -> None:
+    """Begin a sweep of shards without a run: by one that has none, of very many."""
+    keys = [int(key, 16) for key in keys_of()]
+    n = next(n for n in range(1000, 10**6) if all(key % n for key in keys))
+    shard(0, n, out)
 
 
 def shard_files(out: str | Path = "out", k: int | str = "*") -> list[Path]:
     """Return the files that attempts at shards have written."""
-    return sorted(Path(out).glob(f"shards/{k}-of-*/*"))
-
-
-def plan_file(out: str | Path = "out") -> Path:
-    """Return the file with a planned sweep's runs."""
-    return Path(out) / "plan" / "tasks.sqlite"
+    return sorted(Path(out).glob(f"shards/{k}-of-*/*.sqlite"))
 
 
 class State(NamedTuple):
@@ -194,7 +166,7 @@ class State(NamedTuple):
 
 def state(out: str | Path = "out", n: int | None = None) -> State:
     """Return how far the shards of a sweep are, as a whole and (`done`) each."""
-    found = sweep_state(out, n)
+    found = status(out, n)
     made = sum(made for made, _ in found.nodes.values())
     return State(len(found.missing), found.indices, made, [part.done for part in found.shards])
 
@@ -208,13 +180,6 @@ def merged(out: str | Path = "out") -> tuple[int, int, int, int, int]:
 def copied(folder: Path, to: Path) -> Path:
     """Copy a folder and return the copy."""
     return Path(shutil.copytree(folder, to, dirs_exist_ok=True))
-
-
-def age_plan(out: str | Path, version: str) -> None:
-    """Let a plan state another version of dlsched, as one that another environment has made."""
-    with closing(sqlite3.connect(plan_file(out))) as base, base:
-        sql = "UPDATE about SET value = replace(value, ?, ?)"
-        base.execute(sql, [json.dumps(dlsched.__version__), json.dumps(version)])
 
 
 def simulations(suite: str | Path = SUITE, out: str | Path = "out") -> Rows:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calls import FIG5, suite_text
-from sweeps import merged, plan
+from sweeps import merged
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "cluster"
 SPEC_FIELDS = {
@@ -24,8 +24,18 @@ SPEC_FIELDS = {
 def job() -> dict[str, Any]:
     """Give the manifest."""
     yaml = pytest.importorskip("yaml")
-    manifest: dict[str, Any] = yaml.safe_load((FOLDER / "job.yaml").read_text())
-    return manifest
+    claim, manifest = yaml.safe_load_all((FOLDER / "job.yaml").read_text())
+    assert claim["kind"] == "PersistentVolumeClaim"
+    return dict(manifest)
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.31", "1.34", "1.37"])
+def test_manifest_is_valid(version: str) -> None:
+    """As Kubernetes itself describes its objects in a version, and without fields of others."""
+    validate = pytest.importorskip("kubernetes_validate")
+    yaml = pytest.importorskip("yaml")
+    for document in yaml.safe_load_all((FOLDER / "job.yaml").read_text()):
+        validate.validate(document, version, strict=True)
 
 
 def test_manifest(job: dict[str, Any]) -> None:
@@ -52,9 +62,8 @@ def test_manifest(job: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_command_of_the_pods(job: dict[str, Any], workdir: Path) -> None:
-    """The pods' command, with the index that Kubernetes sets, makes all shards of a plan."""
-    (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
-    plan("suite.toml", "r")
+    """The pods' command, with the index that Kubernetes sets, makes all shards of a sweep."""
+    (workdir / "s.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
     (container,) = job["spec"]["template"]["spec"]["containers"]
     (command,) = container["args"]
     for old, new in (

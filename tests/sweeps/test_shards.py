@@ -25,7 +25,8 @@ def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path, whole: R
     """
     (file,) = sweeps.shard_files(shards, 2)
     shutil.copy(file, file.with_name(f"another-{file.name}"))
-    for expected in ((RUNS, RUNS, 6, 0, 0), (RUNS, 0, 6, 0, 0)):
+    again = sweeps.state(shards).done[2]
+    for expected in ((RUNS, RUNS, again, 0, 0), (RUNS, 0, again, 0, 0)):
         assert sweeps.merged(shards) == expected
         assert sweeps.settled(shards) == whole
         assert sweeps.contents(shards) == sweeps.contents(sharded / "one")
@@ -40,26 +41,32 @@ def test_resumes_itself(shards: Path) -> None:
     made = run(*sweeps.shard_arguments("1/3", shards)).stdout
     assert made.startswith("shard 1/3: 0 runs made") and sweeps.shard_files(shards) == before
     assert sweeps.state(shards)[:2] == (0, "")
+    lost = sweeps.state(shards).done[1]
     for file in sweeps.shard_files(shards, 1):
         file.unlink()
-    assert sweeps.state(shards)[:2] == (7, "1")
+    assert sweeps.state(shards)[:2] == (lost, "1")
     assert run("status", shards, "--missing", status=1).stdout == "1\n"
     assert "runs are left in the shards 1" in run("status", shards, status=1).stdout
     told = data("merge", shards, status=1)
-    assert told["runs"] == RUNS - 7 and len(told["missing"]) == 7
+    assert told["runs"] == RUNS - lost and len(told["missing"]) == lost
     assert "missing: " in run("merge", shards, status=1).stdout
     made = run(*sweeps.shard_arguments("1/3", shards)).stdout
-    assert made.startswith("shard 1/3: 7 runs made, 0 of them failed")
+    assert made.startswith(f"shard 1/3: {lost} runs made, 0 of them failed")
     assert sweeps.state(shards).missing == 0 and sweeps.state(shards).made == RUNS
-    # What three shards have made, two need not make again.
+    # What three shards have made, two need not make again, nor what was merged.
     for file in sweeps.shard_files(shards, 0):
         file.unlink()
     for k in range(2):
         sweeps.shard(k, 2, shards)
-    assert "has no one number of shards (of 2 and of 3)" in refusal("status", shards)
+    assert sweeps.shard_files(shards, 0) == [] and sweeps.state(shards, 2).missing == 0
     told = data("status", shards, "--of", 3)
-    assert [part["planned"] for part in told["shards"]] == [7, 7, 6] and told["missing"] == ""
-    assert sum(node["made"] for node in told["nodes"].values()) == RUNS
+    assert sum(part["planned"] for part in told["shards"]) == RUNS and told["missing"] == ""
+    for where in ("nodes", "engines"):
+        assert sum(counts["made"] for counts in told[where].values()) == RUNS
+    for k in range(2):
+        sweeps.shard(k, 2, "new")
+    sweeps.copied(shards / "shards", Path("new/shards"))
+    assert "has no one number of shards (of 2 and of 3)" in refusal("status", "new")
 
 
 def test_rows_that_were_merged_before(shards: Path, whole: Rows) -> None:
@@ -79,32 +86,26 @@ def test_rows_that_were_merged_before(shards: Path, whole: Rows) -> None:
 
 
 def test_incomplete_and_damaged_files(shards: Path) -> None:
-    """Of a file that is cut off or damaged what is complete counts, and the rest is missing."""
+    """An empty file is no attempt yet; one that is damaged is named, with the remedy."""
     (file,) = sweeps.shard_files(shards, 0)
     content = file.read_bytes()
-    for cut in (1, 100, 200):
-        file.write_bytes(content[:-cut])
-        assert sweeps.state(shards).missing == 1
-    middle = len(content) // 2
-    file.write_bytes(content[:middle] + b"\x5a" * 9 + content[middle + 9 :])
-    assert sweeps.state(shards).missing <= 2
-    file.write_bytes(content[:-9] + bytes(9))
-    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
-        sweeps.merged(shards)
+    file.with_name("empty.sqlite").touch()
+    assert sweeps.state(shards).missing == 0
+    for damaged in (content[: len(content) // 2], b"no database" + content[11:]):
+        file.write_bytes(damaged)
+        with pytest.raises(dlsched.InstanceError, match=str(file)):
+            sweeps.merged(shards)
+    file.unlink()
+    assert sweeps.state(shards).missing > 0
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["suite.toml"], "name a suite and a folder"),
-        (["--planned", "out"], "out: has no plan"),
-        (["suite.toml", "-o", "out", "--shard", "0/2"], "write --planned DIR"),
-        (["--planned", "out", "--shard", "2/2"], "the first is 0, the last 1"),
-        (["--planned", "out", "--shard", "0/0"], "n=0 must be at least 1"),
-        (["--planned", "out", "--shard", "one"], "write k/n"),
-        (["suite.toml", "--planned", "out"], "leave out the others"),
+        (["suite.toml", "-o", "out", "--shard", "2/2"], "the first is 0, the last 1"),
+        (["suite.toml", "-o", "out", "--shard", "0/0"], "there is no shard 0/0"),
+        (["suite.toml", "-o", "out", "--shard", "one"], "write k/n"),
         (["suite.toml", "-o", "out", "--dask", "a", "--jobs", "2"], "exclude each other"),
-        (["suite.toml", "-o", "out", "--plan", "--dask", "a"], "and runs nothing"),
     ],
 )
 def test_unusable_arguments(arguments: list[str], said: str, unplanned: Path) -> None:
@@ -116,7 +117,6 @@ def test_unusable_arguments(arguments: list[str], said: str, unplanned: Path) ->
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -> None:
     """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest."""
-    sweeps.plan()
     process = started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet")
     while not list(gated.glob("waiting-*")):
         time.sleep(0.05)
@@ -126,26 +126,21 @@ def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -
     assert process.returncode == expected[number], said
     if number == signal.SIGTERM:
         assert "ended by SIGTERM with" in said and said.count("\n") == 1
-    assert 12 <= sweeps.state().made < RUNS
+    assert 12 <= sweeps.state().done[0] < RUNS
     (gated / "open").touch()
     assert started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet").wait(PATIENCE) == 0
-    assert sweeps.state().made == RUNS
+    assert sweeps.state().done == [RUNS]
     assert sweeps.merged() == (RUNS, RUNS, 0, 0, 0) and sweeps.settled() == whole
 
 
-def test_plans(unplanned: Path) -> None:
-    """A plan is not replaced, nor run with another suite or version, nor if it is damaged."""
-    sweeps.plan()
+def test_sweeps_of_other_runs(unplanned: Path) -> None:
+    """A sweep in shards is not continued with another suite, nor if its store is damaged."""
+    sweeps.begin()
     Path("other.toml").write_text(suite_text(FIG5, "lyra"))
-    assert "has a plan; continue it" in refusal("bench", "suite.toml", "-o", "out", "--plan")
-    with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
+    with pytest.raises(dlsched.InstanceError, match="has a sweep of other runs"):
         sweeps.shard(0, 2, suite="other.toml")
-    whole = sweeps.plan_file().read_bytes()
-    sweeps.age_plan("out", "0.0.9")
-    said = f"dlsched is {dlsched.__version__}, planned is 0.0.9"
-    assert said in refusal(*sweeps.shard_arguments("0/2"))
-    page = len(whole) // 2
-    sweeps.plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
+    whole = sweeps.database().read_bytes()
+    sweeps.database().write_bytes(whole[:100] + bytes(b ^ 0x5A for b in whole[100:]))
     for arguments in (sweeps.shard_arguments("0/1"), ["status", "out", "--of=2"]):
         assert "is damaged" in refusal(*arguments)
     assert sweeps.shard_files() == []
@@ -165,39 +160,39 @@ def test_machines_that_disagree(
 ) -> None:
     """Two whole runs must agree, else nothing is merged, and both files are named.
 
-    Rows of other plans are left out.
+    Rows of other sweeps are left out.
     """
     Path("mine_machine.py").write_text(MACHINE)
     entry = 'generate = "reclaiming"; grid = { servers = [7], demand = [2] }'
     Path("suite.toml").write_text(suite_text(entry, "mine_machine:f", wall_limit=100))
-    sweeps.plan()
-    sweeps.copied(Path("out/plan"), Path("other/plan"))
+    sweeps.begin()
+    sweeps.copied(Path("out"), Path("other"))
     for machine, out in (("good", "out"), ("wrong", "other")):
         monkeypatch.setenv("MACHINE", machine)
         sweeps.shard(0, 1, out)
     sweeps.copied(sharded / "out" / "shards", Path("out/shards"))
     assert sweeps.merged()[3] == RUNS
-    assert f"{RUNS} rows are of other plans, and left out" in run("merge", "out").stdout
+    assert f"{RUNS} rows are of other sweeps, and left out" in run("merge", "out").stdout
     before = sweeps.settled()
     sweeps.copied(Path("other/shards"), Path("out/shards"))
     ran = run("merge", "out", status=1)
     assert ran.stderr.startswith("error: 1 runs have rows that disagree")
-    assert ran.stderr.count(".rows") == 2 and sweeps.settled() == before
+    assert ran.stderr.count(".sqlite") == 2 and sweeps.settled() == before
 
 
-def test_two_plans_at_once(unplanned: Path) -> None:
-    """Whoever is first, the plan is one of both, and the other is told so."""
+def test_two_suites_at_once(unplanned: Path) -> None:
+    """Whoever is first, the sweep is of one of both suites, and the other is told so."""
     Path("other.toml").write_text(suite_text(FIG5, "lyra"))
     barrier = threading.Barrier(2)
 
-    def write(suite: str) -> list[str]:
+    def begin(suite: str) -> list[str]:
         barrier.wait()
-        return sweeps.plan(suite)
+        sweeps.shard(0, 1, suite=suite)
+        return sweeps.keys_of(suite)
 
     with ThreadPoolExecutor(2) as pool:
-        ended = [pool.submit(write, suite) for suite in ("suite.toml", "other.toml")]
+        ended = [pool.submit(begin, suite) for suite in ("suite.toml", "other.toml")]
     (said,) = filter(None, [future.exception() for future in ended])
     (keys,) = [future.result() for future in ended if not future.exception()]
-    assert "has a plan" in str(said) and keys in (sweeps.keys_of(), sweeps.keys_of("other.toml"))
-    assert sweeps.state(n=1).missing == len(keys)
-    assert [entry.name for entry in Path("out").iterdir()] == ["plan"]
+    assert "has a sweep of other runs" in str(said)
+    assert sweeps.merged()[0] == len(keys) and [row["key"] for row in sweeps.rows()] == keys

@@ -17,7 +17,7 @@ import pytest
 
 import dlsched
 from calls import PATIENCE, run, suite_text
-from sweeps import merged, on, plan, run_planned, settled, shard_arguments, state
+from sweeps import made, merged, settled, shard_arguments, state
 
 SUITE = suite_text(
     'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
@@ -60,11 +60,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a working directory with a planned suite; half of it waits for the file ``open``."""
+    """Give a working directory with a suite; half of it waits for the file ``open``."""
     (workdir / "suite.toml").write_text(SUITE)
     (workdir / "slurm_slow.py").write_text(SLOW)
     monkeypatch.setenv("SLURM_TEST", str(workdir))
-    plan()
     return workdir
 
 
@@ -102,8 +101,8 @@ def until_ended() -> None:
 
 
 def is_one_sweep(out: str) -> None:
-    """The rows are those of one sweep of the same plan."""
-    run_planned("out", "one")
+    """The rows are those of one sweep of the same suite."""
+    made(out="one")
     assert len(settled(out)) == RUNS and settled(out) == settled("one"), printed()
 
 
@@ -119,6 +118,7 @@ def test_array_is_one_sweep(place: Path) -> None:
 def test_cancelled_requeued_and_timed_out(place: Path) -> None:
     """scancel, requeue and the time limit lose nothing; the missing tasks are submitted again."""
     job = submit("0-2", "--time=1")
+    until(lambda: Path("out/results.sqlite").exists(), "the sweep begins")
     until(lambda: min(state(n=3).done) > 0, "every shard has a row")
     called("scancel", f"{job}_0")
     called("scontrol", "requeue", f"{job}_1")
@@ -147,7 +147,7 @@ def test_jobqueue(place: Path) -> None:
         **folders,
     ) as cluster:
         cluster.scale(jobs=2)
-        run_planned("out", "jobqueue", on=on(cluster))
+        made(out="jobqueue", on=cluster)
     is_one_sweep("jobqueue")
 
 

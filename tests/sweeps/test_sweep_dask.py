@@ -18,7 +18,7 @@ import pytest
 
 import dlsched
 from calls import MAIN, PATIENCE, started, suite_text
-from sweeps import Rows, copied, failed, made, on, plan, returned, rows, run_planned, settled
+from sweeps import Rows, copied, failed, made, returned, rows, settled
 
 pytestmark = pytest.mark.slow
 SIX = 'generate = "reclaiming"; seeds = [1, 2, 3]; grid = { servers = [6, 7], demand = [2] }'
@@ -38,7 +38,6 @@ def f(instance, rng):
 """
 """Holds 1.2 GB until a file is there, so that whoever watches the memory need not be in time."""
 PROCESS = "from distributed.cli.dask_{} import main; main()"
-NO_DLSCHED = "import sys; sys.modules['dlsched'] = None\n"
 NO_INTERPRETER = "import sys; sys.executable = '/nowhere/python'\n"
 
 
@@ -101,11 +100,6 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, own: str =
     return folder
 
 
-def where(cluster: Cluster) -> dict[str, Any]:
-    """Return the options of a sweep on the cluster, which waits two seconds for a fit worker."""
-    return {"on": on(cluster.address, wait=2)}
-
-
 def last_servers(out: Path | str = "out") -> list[str]:
     """Return the last server that each row returns: which tells the versions apart."""
     assert [row["status"] for row in rows(out)] == ["feasible"] * RUNS
@@ -143,7 +137,7 @@ def test_dask_gives_equal_rows(killed: bool, gated: Path, cluster: Cluster, whol
         (gated / "open").touch()
 
     when_blocked(gated, "out", go_on)
-    assert len(made(dask=cluster.address)) == len(whole) and settled() == whole
+    assert len(made(on=cluster.address)) == len(whole) and settled() == whole
 
 
 def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: Rows) -> None:
@@ -158,10 +152,10 @@ def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: R
     before = {row["key"] for row in rows()}
     assert settled() == [row for row in whole if row["key"] in before] != whole
     (gated / "open").touch()
-    made(dask=cluster.address, resume=True)
+    made(on=cluster.address, resume=True)
     assert settled() == whole
     when_blocked(gated, "other", cluster.processes[0].kill)
-    assert "lost: finished runs are kept" in failed(out="other", dask=cluster.address)
+    assert "lost: finished runs are kept" in failed(out="other", on=cluster.address)
     (gated / "open").touch()
     before = {row["key"] for row in rows("other")}
     assert before and len(made(out="other", resume=True)) == len(whole) - len(before)
@@ -171,8 +165,10 @@ def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: R
 def test_workers_that_cannot_make_runs(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    """Those with another dlsched or none, or with another file of the user or none, and those that
-    can start no process, are left out by name; the others make the runs."""
+    """Those with another dlsched, and those that can start no process, are left out.
+
+    The message names them; the others make the runs. All import the sweep's copy of the module.
+    """
     enter(tmp_path / "project", monkeypatch, "cluster_mine:f")
     for name, part in (("planned", FIRST), ("edited", LAST)):
         (tmp_path / name).mkdir()
@@ -186,39 +182,31 @@ def test_workers_that_cannot_make_runs(
     changed = tmp_path / "changed/dlsched/problems/reclaiming/__init__.py"
     changed.write_text(changed.read_text() + "# changed\n")
     reasons = {
-        cluster.add(): "module cluster_mine is not there",
-        cluster.add(path=tmp_path / "edited"): "module cluster_mine is .*, planned is",
-        cluster.add(path=tmp_path / "older"): "dlsched is 0.0.9, planned is",
-        cluster.add(path=tmp_path / "changed"): "code of dlsched is .*, planned is",
-        cluster.add(NO_DLSCHED): "it cannot make runs: ModuleNotFoundError: .*dlsched",
-        cluster.add(NO_INTERPRETER, tmp_path / "planned"): "can be started: .*/nowhere/python",
+        f"Dask worker {cluster.add(path=tmp_path / 'older')}": "dlsched is 0.0.9, planned is",
+        f"Dask worker {cluster.add(path=tmp_path / 'changed')}": "code of dlsched is .*, planned",
+        f"Dask worker {cluster.add(NO_INTERPRETER)}": "no process can be started",
     }
     with caplog.at_level(logging.WARNING, "dlsched"):
-        said = failed(**where(cluster))
+        said = failed(on=cluster.address)
     assert "6 runs were not made" in said and rows() == []
     told = caplog.text + said  # the error names some of them
-    for address, reason in reasons.items():
-        assert re.search(f"{address} is left out: .*{reason}", caplog.text), told
-    cluster.add(path=tmp_path / "planned")
-    made(**where(cluster), resume=True)
+    for who, reason in reasons.items():
+        assert re.search(f"{who} is left out: .*{reason}", caplog.text), told
+    cluster.add(path=tmp_path / "edited")
+    made(on=cluster.address, resume=True)
     assert last_servers() == BY_FIRST
 
 
-def test_nobody_there(cluster: Cluster, gated: Path, caplog: Any) -> None:
-    """Without any worker the sweep says how long it waits, and ends; Ctrl-C ends a longer wait."""
-    with caplog.at_level(logging.WARNING, "dlsched"):
-        said = failed(**where(cluster))
-    assert f"there is no worker at the Dask cluster {cluster.address}" in said
-    assert "waiting 2 s for one" in caplog.text
+def test_nobody_there(cluster: Cluster, gated: Path) -> None:
+    """Without any worker the sweep says so, and Ctrl-C ends the wait."""
     with open("printed", "wb") as printed:
         command = ["bench", "suite.toml", "-o", "other", "--dask", "dask/scheduler.json"]
         sweep = started(MAIN, *command, stdout=printed, stderr=printed)
-        while "there is no worker at the Dask cluster" not in Path("printed").read_text():
+        while "there is no worker of ClientExecutor" not in Path("printed").read_text():
             assert sweep.poll() is None
             time.sleep(0.1)
         sweep.send_signal(signal.SIGINT)
         assert sweep.wait(PATIENCE) == 130
-    assert "waiting for one" in Path("printed").read_text()
 
 
 def test_two_projects(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +224,7 @@ def test_two_projects(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
     assert [last_servers(folder / "out") for folder in folders] == [BY_FIRST, BY_LAST]
     for part, answers in ((LAST, BY_LAST), (FIRST, BY_FIRST)):
         enter(folders[0], monkeypatch, "cluster_mine:f", OWN.replace("PART", part) + "# again\n")
-        made(**where(cluster), resume=True, fresh=part == FIRST)
+        made(on=cluster.address, resume=True)
         assert last_servers() == answers
 
 
@@ -246,29 +234,27 @@ def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
     enter(tmp_path / "project", monkeypatch, "cluster_mine:f", LARGE.format(file=str(file)))
     for _ in range(3):
         cluster.add(limit="1GB")
-    made(**where(cluster), retries=0)
+    made(on=cluster.address, retries=0)
     assert [row["status"] for row in rows()] == ["killed"] * RUNS
     assert all("above 0.84 GiB" in row["reason"] for row in rows())
     for process in cluster.processes[1:]:
         process.kill()
     file.touch()
     cluster.add()
-    assert [row["status"] for row in made(**where(cluster), resume=True)] == ["feasible"] * RUNS
+    assert [row["status"] for row in made(on=cluster.address, resume=True)] == ["feasible"] * RUNS
 
 
 def test_what_names_a_cluster(unplanned: Path) -> None:
-    """A cluster object, a client, which stays open, and with TLS a file and certificates do."""
-    security = distributed.Security.temporary()
+    """A cluster object, a client, which stays open, its executor, and a file do."""
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=":0", security=security
+        n_workers=1, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
-        plan("suite.toml", "planned")
         with distributed.Client(cluster, set_as_default=False) as client:
             client.write_scheduler_file("scheduler.json")
-            run_planned("planned", "client", on=on(client))
+            made(out="client", on=client)
+            made(out="executor", on=client.get_executor())
             assert client.status == "running"
-        made(out="cluster", on=on(cluster))
-        made(out="tls", on=on("scheduler.json", security=security))
-        assert "no Dask scheduler at tls://" in failed(out="none", on=on(cluster.scheduler_address))
-    assert settled("cluster") == settled("client") == settled("tls")
-    assert {row["status"] for row in rows("tls")} == {"feasible"}
+        made(out="cluster", on=cluster)
+        made(out="file", on="scheduler.json")
+    assert settled("cluster") == settled("client") == settled("executor") == settled("file")
+    assert {row["status"] for row in rows("file")} == {"feasible"}

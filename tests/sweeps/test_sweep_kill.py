@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import psutil
 import pytest
 
 from calls import FIG5, MAIN, started, suite_text
-from sweeps import Rows, failed, keys_of, made, rows, settled
+from sweeps import Rows, made, rows, settled
 
 SLOW = pytest.mark.slow
 
@@ -75,25 +74,6 @@ def test_killed_workers(
     assert rows()[1]["reason"] == reason
     assert len(made(resume=True)) == (status == "killed")
     assert [row["status"] for row in rows()] == ["feasible"] * 3
-
-
-@pytest.mark.parametrize("deaths", [pytest.param("1", marks=SLOW), "for ever"])
-def test_worker_that_does_not_start(
-    deaths: str, workdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker killed before it is ready is replaced; if none starts there is one clear error."""
-    Path("suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
-    die = "if [ ! -e once ]; then touch once; kill -9 $$; fi" if deaths == "1" else "exit 1"
-    Path("python").write_text(
-        f'#!/bin/sh\necho no such thing as dlsched >&2\n{die}\nexec {sys.executable} "$@"\n'
-    )
-    Path("python").chmod(0o755)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", str(Path("python").resolve()))
-        said = failed()
-    assert (not said) == (deaths == "1") == Path("once").exists()
-    assert not said or "can be started: no such thing as dlsched" in said
-    assert [row["key"] for row in rows()] == ([] if said else keys_of())
 
 
 LARGE = """

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "exits_by_exception": ("sys.exit('that is all')", "error", "SystemExit: that is all"),
     "segfaults": ("ctypes.string_at(0)", "crashed", "by SIGSEGV"),
     "recurses": ("return recurses(instance, None)", "error", "RecursionError"),
-    "closes_pipe": ("os.closerange(0, 100); time.sleep(60)", "crashed", "closed the connection"),
+    "closes_files": ("os.closerange(0, 100); time.sleep(60)", "wall_timeout", LATE),
     "prints_bytes": ("[os.write(n, bytes(range(256)) * 500) for n in (1, 2)]", OK, ""),
     "prints_much": ("os.write(2, b'z' * (70 << 20)); wait_until_less_is_printed()", OK, ""),
     "forks": ("os.fork()", OK, ""),
@@ -88,7 +88,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "leaves_thread": ("start(lambda: time.sleep(60))", OK, ""),
     "writes_to_pipe": ("write(bytes(range(256)) * 800)", OK, ""),
     "keeps_writing": (
-        "start(write_for_ever); time.sleep(0.2)", "feasible or crashed or wall_timeout", "",
+        "start(write_for_ever); time.sleep(0.2)", OK, "",
     ),
     "surrogate": (
         r"raise ValueError('half a pair \ud800 and \x00 and \x1b[31m')",
@@ -107,7 +107,7 @@ OWN = PRELUDE + "".join(
     f"    {body}\n    return fine(instance)\n"
     for name, (body, _, _) in CASES.items()
 )
-HANGING = ("loops", "ignores_signals", "stops_itself", "keeps_writing")
+HANGING = ("loops", "ignores_signals", "stops_itself", "closes_files")
 QUICK = ("raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "surrogate")
 """Those of every run of the tests: one for each way in which a run can end, and odd output."""
 METHODS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
@@ -172,4 +172,5 @@ def test_no_other_run_is_disturbed(place: Path) -> None:
     assert row(place / "out", method="mine_slow:f")["status"] == "feasible"
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            assert Path(process.cwd()) != place, process.cmdline()
+            helper = "multiprocessing" in "".join(process.cmdline())  # what they are forked from
+            assert helper or Path(process.cwd()) != place, process.cmdline()

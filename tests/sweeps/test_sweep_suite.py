@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import refusal, run, suite_text
+from calls import refusal, suite_text
+from dlsched.sweeps import read_suite
 from refused_calls import reports
 from sweeps import keys_of, planned
 
@@ -59,6 +60,17 @@ def test_limits_and_repetitions(folder: Path) -> None:
     assert keys_with("threads = 2\n") != keys_with("")
 
 
+def test_ranges_of_seeds(folder: Path) -> None:
+    """A range has its ends, alone or among numbers, of instances and of methods."""
+    for ranges, seeds in (('"3-5"', [3, 4, 5]), ('[7, "0-1"]', [7, 0, 1])):
+        entry = f'generate = "reclaiming"; seeds = {ranges}; grid = {{ servers = [4] }}'
+        Path("suite.toml").write_text(suite_text(entry, f"random; seeds = {ranges}"))
+        assert [run.seed for run in planned()] == seeds * len(seeds)
+    for bad in ('"5-"', '"a-b"', "[-1]"):
+        Path("suite.toml").write_text(suite_text(entry, f"random; seeds = {bad}"))
+        assert "methods[0].seeds" in refusal(*BENCH)
+
+
 def test_included_suites_run_once(folder: Path) -> None:
     """A suite has its own runs and those of the ones it includes; what two share comes once."""
     shared = MINIMAL.replace('"exact"', '"lyra"')
@@ -88,8 +100,8 @@ def test_many_runs_for_who_asks(folder: Path) -> None:
     Path("both.toml").write_text(f'{NAME}include = ["a40.toml", "more.toml"]\n')
     said = refusal("bench", "both.toml", "-o", "out")
     assert "1,000,004 runs, more than 1,000,000" in said and "--many-runs" in said
-    command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
-    assert "24 runs planned" in run(*command).stdout
+    read = read_suite("both.toml", many_runs=True)
+    assert len(read.instance_specs) == 0 and read.name == "x"
 
 
 OWN = "def {}(instance, rng, {}):\n    return {{'returned': []}}\n"
@@ -131,3 +143,9 @@ def test_options_of_own_methods(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert planned()[0].options == {"depth": 1}
     Path("suite.toml").write_text(f"{own}options = {{ gap = 1 }}\n")
     assert "options.gap: is no option" in refusal(*BENCH)
+
+
+def test_names_that_are_gone() -> None:
+    """They say what to use instead."""
+    with pytest.raises(ImportError, match=r"is gone; use run_suite\(shard='k/n'\)"):
+        _ = importlib.import_module("dlsched.sweeps").Shards

@@ -34,8 +34,8 @@ COMMANDS = {
     "generate": "Write a random instance with the paper's statistics, or one from a trace.",
     "export": "Write an instance's model or proof for other programs, "
     "or with --schemas the JSON Schemas.",
-    "bench": "Run a suite, each run in a worker process with limits; finished runs are kept.",
-    "status": "Show how far the shards of a planned sweep are, by shard and by node.",
+    "bench": "Run a suite, each run in a process of its own with limits; finished runs are kept.",
+    "status": "Show how far a sweep is, by shard, by node and by what makes its runs.",
     "merge": "Join the rows of all shards; refuse rows that disagree, and list what is missing.",
     "report": "Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG.",
     "prove": "Prove a solution optimal, or that none exists; `check-proof` needs no solver.",

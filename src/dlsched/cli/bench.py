@@ -16,12 +16,13 @@ from dlsched.cli.tables import put_table
 from dlsched.cli.verdict import status_of
 from dlsched.errors import OptionError
 from dlsched.run import Stage
-from dlsched.sweeps import Dask, Local, Plan, Shards, Store, read_suite, sweep_state, write_plan
+from dlsched.sweeps import Store, SweepState, read_suite
 from dlsched.sweeps import merge as merge_shards
-from dlsched.sweeps.places import RETRIES
+from dlsched.sweeps import status as sweep_state
+from dlsched.sweeps.merge import ShardState
 from dlsched.sweeps.report import write_report
+from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
 from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.status import ShardState, SweepState
 from dlsched.sweeps.stored_runs import evaluate_rows
 
 _MOST_NAMED = 10
@@ -29,15 +30,9 @@ _MOST_NAMED = 10
 
 def bench(
     *,
-    suite: Path | None = Argument(None, metavar="SUITE", help="A .toml file; none with --planned."),
-    output: Path | None = Option(
-        None, "--output", "-o", metavar="DIR", help="The folder for the results."
-    ),
-    plan: bool = Option(False, "--plan", help="Only write the plan: tasks, digests, your modules."),
-    planned: Path | None = Option(None, metavar="DIR", help="Run the plan in this folder."),
-    shard: str | None = Option(
-        None, metavar="K/N", help="Only part K, from 0, of N; with --planned."
-    ),
+    suite: Path = Argument(metavar="SUITE", help="A .toml file."),
+    output: Path = Option("--output", "-o", metavar="DIR", help="The folder for the results."),
+    shard: str | None = Option(None, metavar="K/N", help="Only part K, from 0, of N."),
     jobs: int | None = Option(
         None,
         "--jobs",
@@ -53,79 +48,48 @@ def bench(
         RETRIES, metavar="N", min=0, help="For runs that are killed from outside."
     ),
     resume: bool = Option(False, "--resume", help="Make only missing, killed or changed runs."),
-    fresh: bool = Option(False, "--fresh", help="A new process for every run."),
     many_runs: bool = Option(
         False, "--many-runs", help="Allow a suite of more than a million runs."
     ),
 ) -> Answer:
-    """Run a suite, each run in a worker process with limits; finished runs are kept."""
-    folder = _folder(suite, output, planned)
-    if plan:
-        if suite is None or shard or dask:
-            raise OptionError("--plan takes a suite and -o DIR, and runs nothing")
-        return _planned(write_plan(read_suite(suite, many_runs=many_runs), folder))
-    if shard is not None and (planned is None or dask):
-        raise OptionError("--shard is a part of a plan on this machine; write --planned DIR")
+    """Run a suite, each run in a process of its own with limits; finished runs are kept."""
     if dask is not None and jobs is not None:
         raise OptionError("--dask and --jobs exclude each other: a cluster has its own workers")
+    with frozen_imports(output if shard else None):
+        chosen = read_suite(suite, many_runs=many_runs)
+    options = {"on": dask, "jobs": jobs, "shard": shard, "retries": retries, "resume": resume}
+    made, failed = run_shown(chosen, output, **options)
     if shard is not None:
-        place: Local | Dask | Shards = Shards.parse(shard, jobs)
-    else:
-        place = Local(jobs or 1) if dask is None else Dask(dask)
-    chosen = Plan(folder) if suite is None else read_suite(suite, many_runs=many_runs)
-    made, failed = run_shown(chosen, folder, on=place, retries=retries, resume=resume, fresh=fresh)
-    if isinstance(place, Shards):
-        return _of_shard(place, folder, made, failed)
-    say(Stage.LOADING, f"the results in {folder}")
-    with Store(folder) as store:
+        return _of_shard(shard, output, made, failed)
+    say(Stage.LOADING, f"the results in {output}")
+    with Store(output) as store:
         runs = evaluate_rows(store.rows())
         simulated = simulation_rows(store.simulations())
 
     def put() -> None:
         put_sweep(runs)
         put_simulations(simulated)
-        put_line(f"results in {folder}")
-        put_line(f"dlsched report {folder} writes a page of them")
+        put_line(f"results in {output}")
+        put_line(f"dlsched report {output} writes a page of them")
 
     status = status_of([*runs, *simulated])
     return Answer(runs + simulated, put, status)
 
 
-def _folder(suite: Path | None, output: Path | None, planned: Path | None) -> Path:
-    """Return the folder of the sweep."""
-    if planned is not None:
-        if suite is not None or output is not None:
-            raise OptionError("--planned DIR has the suite and the folder; leave out the others")
-        return planned
-    if suite is None or output is None:
-        raise OptionError("name a suite and a folder, SUITE -o DIR, or a plan, --planned DIR")
-    return output
-
-
-def _planned(written: Plan) -> Answer:
-    """Say what a plan has."""
-    runs, folder = written.about["runs"], written.folder
-
-    def put() -> None:
-        put_line(f"{int(runs):,} runs planned in {folder}")
-        put_line(f"dlsched bench --planned {folder} --shard K/N makes a part of them")
-
-    return Answer({"folder": str(folder), "suite": written.about["suite"], "runs": runs}, put)
-
-
-def _of_shard(shard: Shards, folder: Path, made: int, failed: int) -> Answer:
+def _of_shard(shard: str, folder: Path, made: int, failed: int) -> Answer:
     """Say what a shard has made: runs, and how many of them failed."""
 
     def put() -> None:
-        put_line(f"shard {shard.k}/{shard.n}: {made:,} runs made, {failed:,} of them failed")
+        put_line(f"shard {shard}: {made:,} runs made, {failed:,} of them failed")
         put_line(f"dlsched status {folder} says how far all are, dlsched merge {folder} joins them")
 
-    data = {"shard": shard.k, "of": shard.n, "made": made, "failed": failed}
+    k, n = shard_of(shard)
+    data = {"shard": k, "of": n, "made": made, "failed": failed}
     return Answer(data, put, Exit.NEGATIVE if failed else Exit.OK)
 
 
 def status(
-    folder: Path = Argument(metavar="DIR", help="The folder with the plan."),
+    folder: Path = Argument(metavar="DIR", help="What dlsched bench wrote."),
     of: int | None = Option(
         None, metavar="N", min=1, help="Shards; by default those that were begun."
     ),
@@ -133,7 +97,7 @@ def status(
         False, "--missing", help="Only the shards with runs left, for sbatch --array=."
     ),
 ) -> Answer:
-    """Show how far the shards of a planned sweep are, by shard and by node."""
+    """Show how far a sweep is, by shard, by node and by what makes its runs."""
     state = sweep_state(folder, of)
     put = partial(put_line, state.indices) if missing else partial(_put_state, state)
     return Answer(_state_data(state), put, Exit.NEGATIVE if state.missing else Exit.OK)
@@ -142,8 +106,11 @@ def status(
 def _state_data(state: SweepState) -> dict[str, object]:
     return {
         "shards": [asdict(shard) for shard in state.shards],
-        "nodes": {
-            node: {"made": made, "failed": failed} for node, (made, failed) in state.nodes.items()
+        **{
+            name: {
+                place: {"made": made, "failed": failed} for place, (made, failed) in counts.items()
+            }
+            for name, counts in (("nodes", state.nodes), ("engines", state.engines))
         },
         "missing": state.indices,
         "keys": list(state.missing),
@@ -161,11 +128,11 @@ def _put_state(state: SweepState) -> None:
     )
     if len(ordered) > MOST_LINES:
         put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
-    if state.nodes:
+    for name, counts in (("node", state.nodes), ("engine", state.engines)):
         put_table(
-            ["node", "made>", "failed>"],
-            ([node, made, failed or None] for node, (made, failed) in state.nodes.items()),
-            title="nodes",
+            [name, "made>", "failed>"],
+            ([place, made, failed or None] for place, (made, failed) in counts.items()),
+            title=f"{name}s",
         )
     planned = sum(shard.planned for shard in state.shards)
     done = sum(shard.done for shard in state.shards)
@@ -180,7 +147,7 @@ def _shard_cells(shard: ShardState) -> list[object]:
 
 
 def merge(
-    folder: Path = Argument(metavar="DIR", help="The folder with the plan."),
+    folder: Path = Argument(metavar="DIR", help="What dlsched bench wrote."),
 ) -> Answer:
     """Join the rows of all shards; refuse rows that disagree, and list what is missing."""
     say(Stage.LOADING, f"the shards in {folder}")
@@ -197,7 +164,7 @@ def merge(
     def put() -> None:
         put_line(f"{merged.runs:,} runs in {folder}, {merged.added:,} of them new{again}")
         if merged.foreign:
-            put_line(f"{merged.foreign:,} rows are of other plans, and left out")
+            put_line(f"{merged.foreign:,} rows are of other sweeps, and left out")
         for key in merged.missing[:_MOST_NAMED]:
             put_line(f"missing: {key}")
         if len(merged.missing) > _MOST_NAMED:

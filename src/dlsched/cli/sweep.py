@@ -14,7 +14,7 @@ from dlsched.display.page import in_text
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
-from dlsched.sweeps import Plan, Suite, run_suite
+from dlsched.sweeps import Suite, run_suite
 from dlsched.sweeps.report import findings
 from dlsched.sweeps.simulation_report import METRIC, spread_rows
 from dlsched.sweeps.simulation_rows import table_rows
@@ -28,7 +28,7 @@ _SPREAD = [*_LABELS, "runs>4", "failed>3", f"{METRIC}>", "saved>5", "better>7", 
 """Columns of tables of simulations; see `put_table`."""
 
 
-def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
+def run_shown(suite: Suite, out: Path, **options: Any) -> tuple[int, int]:
     """Run a suite and show what is done; see `dlsched.sweeps.run_suite` for the options.
 
     Return the number of runs made, and how many of them failed.
@@ -41,8 +41,7 @@ def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]
         failed += row["status"] in FAILED
         count(done, done + left)
 
-    name = suite.name if isinstance(suite, Suite) else suite.about["suite"]
-    say(Stage.LOADING, f"the instances of {name}")
+    say(Stage.LOADING, f"the instances of {suite.name}")
     run_suite(
         suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
     )

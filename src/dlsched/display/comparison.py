@@ -77,7 +77,8 @@ class Comparison(pd.DataFrame):
             return super().to_latex(buf, **options)
         shown = self._in_words()
         texts = sum(name in ("problem", "method") for name in shown)
-        usual: dict[str, Any] = {"hrules": True, "column_format": "l" * texts + "r" * (shown.shape[1] - texts)}
+        columns = "l" * texts + "r" * (shown.shape[1] - texts)
+        usual: dict[str, Any] = {"hrules": True, "column_format": columns}
         styler = shown.style.hide(axis="index").format(escape="latex")
         return styler.format_index(escape="latex", axis=1).to_latex(buf, **(usual | options))
 

@@ -63,6 +63,8 @@ COLUMNS = {
     "peak_memory_bytes": "peak resident memory (bench, report)",
     "versions": "versions of Python and of the packages, as JSON (bench, report)",
     "machine": "processor, cores, operating system (bench, report)",
+    "engine": "what made the run, as the name of an executor (bench, report)",
+    "node": "the machine that made it (bench, report)",
     "started": "when the run started, UTC (bench, report)",
     "solution_sha256": "digest of the solution's file (bench, report)",
 }

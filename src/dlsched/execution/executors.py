@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
+    BrokenExecutor,
     Executor,
     Future,
     ThreadPoolExecutor,
@@ -35,6 +36,10 @@ CHUNK_SECONDS = 1.0
 MOST_OF_CHUNK = 256
 """Calls for each of these seconds."""
 CONNECT_SECONDS = 10
+LOST_SECONDS = 15
+"""How long the scheduler of Dask may be unreachable."""
+_LOOK_SECONDS = 2.0
+"""How often it is looked which workers there are."""
 UNKNOWN_WORKERS = 16
 """What an executor that does not say how many workers it has is thought to have."""
 Item = TypeVar("Item")
@@ -200,10 +205,6 @@ def dask_client(cluster: Any) -> Iterator[Any]:
 
 def workers_of(executor: Any) -> int:
     """Return how many calls an executor makes at a time, as far as it tells."""
-    client = getattr(executor, "_client", None)
-    if client is not None:  # of Dask, where workers come and go
-        with contextlib.suppress(Exception):  # the scheduler may be gone
-            return max(1, sum(client.nthreads().values()))
     return int(getattr(executor, "_max_workers", 0) or UNKNOWN_WORKERS)
 
 
@@ -222,33 +223,83 @@ class Chunks(Generic[Item]):
     ----------
     queue
         The items that are left; those to be tried again can be put back.
+    left_out
+        Addresses of workers of Dask that get no further calls.
+    all_left_out
+        Whether there are such workers, and no others.
     """
 
     def __init__(
         self, function: Callable[[Item], Any], items: Iterable[Item], executor: Executor
     ) -> None:
         self.executor, self.queue = executor, deque(items)
-        self.called = pickle.dumps(function)
+        self.here = isinstance(executor, ThreadPoolExecutor)
+        self.called = function if self.here else pickle.dumps(function)
         self.flying: dict[Future[Any], list[Item]] = {}
         self.seconds = getattr(executor, "chunk_seconds", CHUNK_SECONDS)
         self.size = getattr(executor, "first_chunk", 1)
-        self.workers, self.asked = workers_of(executor), time.monotonic()
+        self.left_out: set[str] = set()
+        self.workers, self.all_left_out, self.answered = 0, False, time.monotonic()
+        self.look()
 
     def __bool__(self) -> bool:
         """Whether something is left."""
         return bool(self.queue or self.flying)
 
-    def answers(self, seconds: float = POLL_SECONDS) -> list[Answer[Item]]:
-        """Submit what the workers can take, and wait a little; return the chunks that are done."""
-        if time.monotonic() > self.asked + 2:
-            self.workers, self.asked = workers_of(self.executor), time.monotonic()
-        while self.queue and len(self.flying) < 2 * self.workers:
-            fair = len(self.queue) // (2 * self.workers)
-            size = min(self.size, max(1, fair))
+    def look(self) -> None:
+        """Look how many workers there are.
+
+        Raises
+        ------
+        BrokenExecutor
+            If the scheduler of Dask has not been there for `LOST_SECONDS`.
+        """
+        client = getattr(self.executor, "_client", None)
+        now = self.asked = time.monotonic()
+        if client is None:
+            self.workers = workers_of(self.executor)
+            return
+        if client.status == "running":
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                known = client.nthreads()
+                self.answered = now
+                fit = {w: n for w, n in known.items() if w not in self.left_out}
+                if fit.keys() != known.keys() and fit:
+                    self.executor = client.get_executor(pure=False, workers=list(fit))
+                self.workers, self.all_left_out = sum(fit.values()), bool(known) and not fit
+        if now > self.answered + LOST_SECONDS or client.status == "closed":
+            raise BrokenExecutor("its scheduler does not answer")
+
+    def answers(self, seconds: float = POLL_SECONDS, paused: bool = False) -> list[Answer[Item]]:
+        """Submit what the workers can take, and wait a little; return the chunks that are done.
+
+        Parameters
+        ----------
+        seconds
+            How long to wait.
+        paused
+            Whether nothing is submitted now.
+        """
+        if time.monotonic() > self.asked + _LOOK_SECONDS:
+            self.look()
+        most = 2 * max(1, self.workers)
+        while self.queue and not paused and len(self.flying) < most:
+            size = min(self.size, max(1, len(self.queue) // most))
             items = [self.queue.popleft() for _ in range(size)]
-            self.flying[self.executor.submit(call_chunk, self.called, items)] = items
-        done, _ = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
-        return [self._answer(future) for future in list(self.flying) if future in done]
+            try:
+                self.flying[self.executor.submit(call_chunk, self.called, items)] = items
+            except Exception as error:
+                self.queue.extendleft(reversed(items))
+                raise BrokenExecutor(describe(error)) from error
+        if self.flying:
+            wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+        else:
+            time.sleep(seconds)
+        return self.arrived()
+
+    def arrived(self) -> list[Answer[Item]]:
+        """Return the chunks that are done."""
+        return [self._answer(future) for future in list(self.flying) if future.done()]
 
     def _answer(self, future: Future[Any]) -> Answer[Item]:
         items = self.flying.pop(future)
@@ -258,7 +309,7 @@ class Chunks(Generic[Item]):
             if isinstance(error, KeyboardInterrupt):
                 raise
             return Answer(items, (), error)
-        if not isinstance(self.executor, Local):  # whose calls end in any case with their process
+        if not self.here and not isinstance(self.executor, Local):  # where chunks spare nothing
             most = int(self.seconds * len(items) / max(seconds, 1e-3))
             self.size = max(1, min(int(MOST_OF_CHUNK * self.seconds), most, 4 * self.size))
         return Answer(items, results)
@@ -269,10 +320,10 @@ class Chunks(Generic[Item]):
             future.cancel()
 
 
-def call_chunk(called: bytes, items: Sequence[Any]) -> tuple[float, list[Any]]:
+def call_chunk(called: Any, items: Sequence[Any]) -> tuple[float, list[Any]]:
     """Call a function for each item; return the seconds that it took, and what it returned."""
     began = time.monotonic()
-    function = _function(called)
+    function = _function(called) if isinstance(called, bytes) else called
     results = [function(item) for item in items]
     return time.monotonic() - began, results
 

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import connection
 from pathlib import Path
@@ -112,7 +112,7 @@ def guarded(
     on_stage
         Called with what the library's log says that the call does.
     """
-    content = pickle.dumps((list(sys.path), function, arguments))
+    content = pickle.dumps((list(sys.path), dict(os.environ), function, arguments))
     folder = tempfile.mkdtemp(prefix="dlsched-")
     try:
         return _Call(Path(folder), content, bool(on_stage)).watch(wall, memory, stop, on_stage)
@@ -258,6 +258,7 @@ def _serve(folder: str, content: bytes, told: bool) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C reaches the caller only
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _close_pipes()
     threading.Thread(target=_end_with_caller, args=(folder,), daemon=True).start()
     output = os.open(_folder / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -266,7 +267,8 @@ def _serve(folder: str, content: bytes, told: bool) -> None:
     if told:
         _tell_stages(_folder / "stage")
     try:
-        sys.path[:], function, arguments = pickle.loads(content)
+        sys.path[:], variables, function, arguments = pickle.loads(content)
+        _set_variables(variables)  # those of the server may be of long ago
         answer = "done", function(*arguments)
     except (Exception, SystemExit) as error:
         answer = "raised", error
@@ -283,6 +285,25 @@ def _serve(folder: str, content: bytes, told: bool) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # without waiting for threads that the call has left
+
+
+def _close_pipes() -> None:
+    """Close pipes to the server of processes, which a call that writes anywhere would disturb."""
+    for module, holder, name in (
+        ("forkserver", "_forkserver", "_forkserver_alive_fd"),
+        ("resource_tracker", "_resource_tracker", "_fd"),
+    ):
+        held = getattr(importlib.import_module(f"multiprocessing.{module}"), holder, None)
+        if getattr(held, name, None) is not None:
+            os.close(getattr(held, name))
+            setattr(held, name, None)
+
+
+def _set_variables(variables: Mapping[str, str]) -> None:
+    """Give this process environment variables, as those of its caller."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
 
 
 def _end_with_caller(folder: str) -> None:

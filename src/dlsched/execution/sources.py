@@ -1,8 +1,9 @@
-"""The user's own source files that a method or a variant depends on: a module and its imports.
+"""Which code is it: the version of the library, and the digests of the user's own source files.
 
-Imports are found in the source, also inside functions, and followed recursively through the user's
-own modules, but not into the standard library, installed packages or dlsched; of installed packages
-the versions are found. Modules whose names are computed at run time, and data files, are not found.
+The user's code is a module and its imports. Imports are found in the source, also inside functions,
+and followed through the user's own modules, but not into the standard library, installed packages
+or dlsched; of installed packages the versions count. Modules whose names are computed at run time,
+and data files, are not found.
 """
 
 from __future__ import annotations
@@ -60,7 +61,6 @@ def _library_digest(files: tuple[tuple[str, int, int], ...]) -> str:
     return total.hexdigest()
 
 
-@cache
 def modules_of(module: str, folder: str) -> Mapping[str, str]:
     """Return the digests of a module and of all the user's own modules that it imports, by name.
 
@@ -76,10 +76,13 @@ def modules_of(module: str, folder: str) -> Mapping[str, str]:
     -------
     Mapping[str, str]
         SHA-256 by ``module NAME``, and versions of the installed packages that these modules
-        import, by name; empty if there is no such module. Cached until `forget` is called.
+        import, by name; empty if there is no such module.
     """
     closure = _closure(module, folder)
-    digests = {f"{MODULE}{n}": digest_of_file(n, path) for n, path in closure.files.items()}
+    if not closure.is_current():
+        _closure.cache_clear()
+        closure = _closure(module, folder)
+    digests = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
     return digests | {name: version_of(name) for name in sorted(closure.packages)}
 
 
@@ -89,22 +92,9 @@ def own_files(module: str, folder: str) -> Mapping[str, Path]:
     return {name: path for name, path in files.items() if not is_foreign(str(path))}
 
 
-def digest_of_file(name: str, path: Path) -> str:
-    """Return the digest of a module's file; of an imported one that of the source it came from."""
-    if name not in seen:
-        seen[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return seen[name]
-
-
-seen: dict[str, str] = {}
-"""The digests of files that were looked at, by module; those of a worker's `Recorder`."""
-
-
 def forget() -> None:
-    """Clear the cache, since files may have changed; only where a sweep is planned."""
-    modules_of.cache_clear()
+    """Look for modules anew, since there may be others; only where a sweep is planned."""
     _closure.cache_clear()
-    seen.clear()
 
 
 class Closure:
@@ -130,6 +120,14 @@ class Closure:
                 if name not in known:
                     known.add(name)
                     waiting.append(name)
+
+    def is_current(self) -> bool:
+        """Whether the files are as they were when they were looked at."""
+        try:
+            contents = {name: path.read_bytes() for name, path in self.files.items()}
+        except OSError:
+            return False
+        return self.digests == {n: hashlib.sha256(c).hexdigest() for n, c in contents.items()}
 
     def _parts(self, package: str) -> list[str]:
         """Return the names of all modules of a package."""

@@ -32,7 +32,12 @@ PACKAGE = "dlsched.problems"
 
 def entries(group: str) -> Iterable[EntryPoint]:
     """Return the entry points of a group that installed packages have."""
-    return _entries(group, entry_points, _installed())
+    known = known_entries.get(group)
+    return _entries(group, entry_points, _installed()) if known is None else known
+
+
+known_entries: dict[str, Iterable[EntryPoint]] = {}
+"""Those that this process was told of when it began."""
 
 
 @lru_cache

@@ -27,12 +27,12 @@ from pydantic import Field, field_validator, model_validator
 
 from dlsched.errors import DlschedError
 from dlsched.schema.document import Document
-from dlsched.schema.fields import Count, Id
+from dlsched.schema.fields import Id
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
-from dlsched.sweeps.simulation_jobs import GRID, JobsEntry, cluster_of, plain, validate_jobs
+from dlsched.sweeps.simulation_jobs import GRID, JobsEntry, Seeds, cluster_of, plain, validate_jobs
 from dlsched.sweeps.simulations import bounds_for
 
 _GROUPING = "interleaving"
@@ -76,7 +76,7 @@ class SimulationEntry(JobsEntry):
     """
 
     policies: tuple[PolicyEntry, ...]
-    seeds: tuple[Count, ...] = (0,)
+    seeds: Seeds = (0,)
     bounds: bool = False
 
     @field_validator("policies", mode="before")

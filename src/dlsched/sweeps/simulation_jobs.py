@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dlsched.errors import DlschedError, UnknownName
 from dlsched.schema.document import Document
@@ -27,6 +27,23 @@ GRID = (*UNIFORM, "limit", "together", "wrong")
 _OF_TRACES = ("profiles", "profile_options", "together", "limit", *UNIFORM, "kinds", "loans")
 """Fields that an entry with a generator has not."""
 WRONG = "wrong"
+
+
+def _seeds(given: Any) -> Any:
+    """Return seeds with ranges as ``"0-2499"`` as numbers."""
+    found: list[Any] = []
+    for entry in [given] if isinstance(given, str) else given:
+        first, dash, last = entry.partition("-") if isinstance(entry, str) else ("", "", "")
+        if dash and first.isdecimal() and last.isdecimal() and int(last) - int(first) < _MOST_SEEDS:
+            found += range(int(first), int(last) + 1)
+        else:
+            found.append(entry)
+    return found
+
+
+_MOST_SEEDS = 10_000_000
+Seeds: TypeAlias = Annotated[tuple[Count, ...], BeforeValidator(_seeds)]
+"""Random seeds: numbers, and ranges as ``"0-2499"``, which have their ends."""
 
 
 class ServerKind(Document):
@@ -82,7 +99,7 @@ class JobsEntry(Document):
     generate: Id | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    workload_seeds: tuple[Count, ...] = ()
+    workload_seeds: Seeds = ()
     wrong: Amount = 0
     profiles: Id | None = None
     profile_options: dict[str, Any] = Field(default_factory=dict)

@@ -1,16 +1,16 @@
-"""The store of a sweep: rows in a SQLite file, and solutions as files beside it.
+"""The store of a sweep: one SQLite file, with a row for every run.
 
-``results.sqlite`` has two tables. ``runs`` has a row for every run ever made in the folder, under
-its key (the digest of everything that it depends on). ``plan`` has the keys of the current sweep,
-in order; the view ``results`` has the runs of the plan. ``solutions/`` has each solution once,
-under its digest, ``logs/`` each simulation's log. A row is written after its solution or log, in a
-transaction of its own. What ``dlsched merge`` takes from shards is in one transaction, and their
-solutions and logs are in a table ``packed`` instead of a file each.
+``results.sqlite`` has a table ``runs``, whose rows have their key (the digest of everything that a
+run depends on), and, once the run is made, its solution or log. Rows of the current sweep have a
+position; those of an earlier one in the folder are kept without. A row is written in a transaction
+of its own. What the sweep says of itself is in the table ``about``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,40 +18,86 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dlsched.display.table import Row
+from dlsched.display.table import COLUMNS, Row
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
-from dlsched.schema.files import make_folder, replace_file
-from dlsched.sweeps.execution import Outcome
-from dlsched.sweeps.file_systems import is_on_network
-from dlsched.sweeps.safe_csv import csv_bytes
-from dlsched.sweeps.salvage import FILE, salvage
-from dlsched.sweeps.store_columns import TYPES
+from dlsched.schema.files import make_folder
+from dlsched.sweeps.work import Outcome
 from dlsched.sweeps.workload_spec import SIMULATION
 
 if TYPE_CHECKING:
     import filelock
     import pandas
 
+TYPES: dict[str, str] = {
+    "key": "TEXT PRIMARY KEY",
+    "position": "INTEGER",
+    "instance": "TEXT NOT NULL",
+    "instance_sha256": "TEXT",
+    "problem": "TEXT NOT NULL",
+    "variant": "TEXT",
+    "variant_sha256": "TEXT",
+    "size": "INTEGER",
+    "source": "TEXT NOT NULL",
+    "method": "TEXT NOT NULL",
+    "resolved_method": "TEXT",
+    "kind": "TEXT",
+    "options": "TEXT NOT NULL",
+    "seed": "INTEGER NOT NULL",
+    "repetition": "INTEGER NOT NULL",
+    "status": "TEXT",
+    "termination": "TEXT",
+    "reason": "TEXT",
+    "objective": "TEXT",
+    "bound": "TEXT",
+    "gap": "REAL",
+    "gap_level": "TEXT",
+    "bound_kind": "TEXT",
+    "seconds": "REAL",
+    "build_seconds": "REAL",
+    "solve_seconds": "REAL",
+    "check_seconds": "REAL",
+    "run_seconds": "REAL",
+    "peak_memory_bytes": "INTEGER",
+    "versions": "TEXT",
+    "machine": "TEXT",
+    "engine": "TEXT",
+    "node": "TEXT",
+    "started": "TEXT",
+    "solution_sha256": "TEXT",
+    "record": "TEXT",
+    "solution": "BLOB",
+}
+"""The columns of ``runs`` with their SQL types; `dlsched.display.table.COLUMNS` has their meaning.
+``status`` is null of a run that is not made. ``record`` is the result as JSON: the trajectory,
+certified bounds, exact fractions. ``solution`` is its file, or the log of a simulation, gzipped."""
+_READ = ", ".join(name for name in TYPES if name not in ("position", "solution"))
+_PLANNED = [name for name in TYPES if name in (
+    "key", "position", "instance", "problem", "source", "method", "options", "seed", "repetition",
+)]  # fmt: skip
 AGAIN = ("killed", "changed")
-"""Statuses with a cause outside the run: ``--resume`` repeats these runs."""
-TABLE = "results.csv"
-VERSION = 3
+"""Statuses with a cause outside the run: such a run is made again by the next sweep."""
+FILE = "results.sqlite"
+VERSION = 4
 """Version of the tables."""
 REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
 _MOST_ASKED = 500
 """Rows that are asked for at once; SQLite allows at least 999 parameters."""
-_BUSY = "another sweep is writing there"
+_NETWORK = (
+    *("nfs", "cifs", "smb", "afs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fhgfs"),
+    *("fuse.", "9p", "wekafs", "panfs", "orangefs", "pvfs"),
+)
+"""How the names of file systems begin that other machines may write to."""
 
 
 class Store:
-    """The results in a folder.
+    """The rows in a folder, or in another file of the same form.
 
     Parameters
     ----------
-    folder
-        The folder; it is created when opened for writing.
+    place
+        The folder, or a file ``.sqlite``; it is created when opened for writing.
     write
         Whether runs will be added, which one process at a time can do. Any number of processes can
         read meanwhile.
@@ -65,20 +111,24 @@ class Store:
         raises it if the database is damaged or cannot be written; the message says what is kept.
     """
 
-    def __init__(self, folder: str | Path, write: bool = False, remedy: str = REMEDY) -> None:
-        self.folder = Path(folder)
-        self.remedy = remedy
-        file = self.folder / FILE
-        self.lock = self._locked() if write else None
-        if not write and not file.is_file():
+    def __init__(self, place: str | Path, write: bool = False, remedy: str = REMEDY) -> None:
+        place = Path(place)
+        self.file = place if place.suffix == ".sqlite" else place / FILE
+        self.folder, self.remedy = self.file.parent, remedy
+        if not write and not self.file.is_file():
             remedy = "give the folder that dlsched bench wrote"
-            raise InstanceError(str(file), "", "is not there", remedy)
+            raise InstanceError(str(self.file), "", "is not there", remedy)
+        self.lock = self._locked() if write and place is not self.file else None
         try:
             with self._clear_errors():
-                uri = f"{file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
-                self.base = sqlite3.connect(uri, uri=True, isolation_level=None)
+                if write:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                uri = f"{self.file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
+                self.base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=60)
                 self.base.row_factory = sqlite3.Row
-                self._make() if write else self._validate_version((VERSION,))
+                self._validate_version((0, VERSION) if write else (VERSION,))
+                if write:
+                    self._make()
         except InstanceError:
             self._release()
             raise
@@ -88,13 +138,12 @@ class Store:
         library = require("filelock", "dlsched bench")
         lock: filelock.BaseFileLock = library.FileLock(self.folder / ".lock")
         try:
-            with self._clear_write_errors(self.folder):
+            with self._clear_errors():
                 make_folder(self.folder)
                 lock.acquire(blocking=False)
         except library.Timeout:
-            raise InstanceError(
-                str(self.folder), "", _BUSY, "wait, or use another folder"
-            ) from None
+            what = "another sweep is writing there"
+            raise InstanceError(str(self.folder), "", what, "wait, or use another folder") from None
         return lock
 
     def _release(self) -> None:
@@ -114,11 +163,10 @@ class Store:
         if version not in known:
             what = "is not what this version of dlsched writes"
             remedy = "run the suite again, in another folder"
-            raise InstanceError(str(self.folder / FILE), "", what, remedy)
+            raise InstanceError(str(self.file), "", what, remedy)
 
     def _make(self) -> None:
         """Create the tables that are missing, in one transaction."""
-        self._validate_version((0, VERSION))
         verdict = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict.partition("\n")[2] or verdict)
@@ -128,26 +176,13 @@ class Store:
             self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
             self.base.execute("PRAGMA synchronous = NORMAL")
         columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
-        with self.base:
-            self.base.execute("BEGIN")
-            for statement in (
-                f"TABLE IF NOT EXISTS runs ({columns})",
-                "TABLE IF NOT EXISTS plan (position INTEGER PRIMARY KEY, key TEXT)",
-                "TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT)",
-                "TABLE IF NOT EXISTS packed (sha256 TEXT PRIMARY KEY, content BLOB)",
-                "VIEW IF NOT EXISTS results AS SELECT runs.* FROM plan JOIN runs USING (key)"
-                " ORDER BY position",
-            ):
-                self.base.execute(f"CREATE {statement}")
-            known = {row["name"] for row in self.base.execute("PRAGMA table_info(runs)")}
-            for name in TYPES.keys() - known:  # of a sweep that an earlier version began
-                self.base.execute(f"ALTER TABLE runs ADD COLUMN {name} {TYPES[name]}")
+        with self._transaction():
+            self.base.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
+            self.base.execute("CREATE INDEX IF NOT EXISTS planned ON runs (position)")
+            self.base.execute(
+                "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT)"
+            )
             self.base.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _insert(self, row: Mapping[str, Any]) -> None:
-        names, marks = ", ".join(row), ", ".join("?" * len(row))
-        sql = f"INSERT OR REPLACE INTO runs ({names}) VALUES ({marks})"
-        self.base.execute(sql, list(row.values()))
 
     def __enter__(self) -> Self:
         """Return the store; leaving the block closes it."""
@@ -159,7 +194,7 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the store, and merge the write-ahead log into the database file."""
+        """Close the store; a writer merges the write-ahead log into the file."""
         if self.lock:
             with contextlib.suppress(sqlite3.Error):  # there is a reader, or it is damaged
                 self.base.execute("PRAGMA journal_mode = DELETE")
@@ -167,44 +202,19 @@ class Store:
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """Turn errors of SQLite into an `InstanceError` that says what is kept."""
+        """Turn errors of SQLite and of the disk into one that says what is kept."""
         try:
             yield
-        except sqlite3.OperationalError as error:  # disk full, no permission, a lock
-            what = f"cannot be used ({error})"
-            raise InstanceError(str(self.folder / FILE), "", what, self.remedy) from None
-        except (sqlite3.DatabaseError, UnicodeError) as error:
-            what = f"is damaged ({' '.join(plain(str(error)).split())})"
-            remedy = f"{salvage(self.folder)}; run the suite again, in another folder"
-            raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
-
-    @contextmanager
-    def _clear_write_errors(self, file: Path) -> Iterator[None]:
-        """Turn an error of the file system into an `InstanceError` that says what is kept."""
-        try:
-            yield
-        except OSError as error:  # disk full, no permission
+        except (sqlite3.OperationalError, OSError) as error:  # disk full, no permission, a lock
             if isinstance(error, TimeoutError):
                 raise
-            what = f"cannot be written ({(error.strerror or str(error)).lower()})"
-            raise InstanceError(str(file), "", what, self.remedy) from None
-
-    def write_table(self, frame: pandas.DataFrame) -> pandas.DataFrame:
-        """Write all rows to ``results.csv``, and return them."""
-        with self._clear_write_errors(self.folder / TABLE):
-            replace_file(self.folder / TABLE, csv_bytes(frame))
-        return frame
-
-    def plan(self, keys: Sequence[str], about: Mapping[str, str]) -> set[str]:
-        """Store the keys of a sweep; return those that need not be run again."""
-        with self._clear_errors(), self._transaction():
-            self._plan(keys, about)
-        return self.finished()
-
-    def _plan(self, keys: Sequence[str], about: Mapping[str, str]) -> None:
-        self.base.execute("DELETE FROM plan")
-        self.base.executemany("INSERT INTO plan VALUES (?, ?)", enumerate(keys))
-        self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
+            told = getattr(error, "strerror", None) or str(error)
+            what = f"cannot be used ({told.lower()})"
+            raise InstanceError(str(self.file), "", what, self.remedy) from None
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            what = f"is damaged ({' '.join(plain(str(error)).split())})"
+            remedy = f"sqlite3 {self.file} .recover reads the rest; run it again, in another folder"
+            raise InstanceError(str(self.file), "", what, remedy) from None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -212,52 +222,60 @@ class Store:
             self.base.execute("BEGIN")
             yield
 
-    def finished(self) -> set[str]:
-        """Return the keys of the sweep that need not be run again."""
-        marks = ", ".join("?" * len(AGAIN))
-        sql = f"SELECT key FROM results WHERE status NOT IN ({marks})"
-        with self._clear_errors():
-            return {row["key"] for row in self.base.execute(sql, AGAIN)}
-
-    def fill(
-        self, keys: Sequence[str], about: Mapping[str, str], outcomes: Iterable[Outcome]
-    ) -> None:
-        """Store a sweep and many of its runs, their solutions packed; all of it or nothing."""
+    def plan(self, rows: Iterable[Row], about: Mapping[str, str]) -> None:
+        """Store the runs of a sweep in their order; runs that are there stay as they are."""
+        marks = ", ".join("?" * len(_PLANNED))
+        sql = f"INSERT INTO runs ({', '.join(_PLANNED)}) VALUES ({marks})"
+        sql += " ON CONFLICT (key) DO UPDATE SET position = excluded.position"
+        numbered = (row | {"position": i} for i, row in enumerate(rows))
         with self._clear_errors(), self._transaction():
-            self._plan(keys, about)
+            self.base.execute("UPDATE runs SET position = NULL WHERE position IS NOT NULL")
+            self.base.executemany(sql, ([row[name] for name in _PLANNED] for row in numbered))
+            self.base.execute("DELETE FROM runs WHERE position IS NULL AND status IS NULL")
+            self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
+
+    def add(self, *outcomes: Outcome) -> None:
+        """Store runs, which replace rows of the same keys: all of them or none."""
+        self.fill(outcomes)
+
+    def fill(self, outcomes: Iterable[Outcome]) -> None:
+        """Store many runs: all of them or none."""
+        with self._clear_errors(), self._transaction():
             for outcome in outcomes:
-                if outcome.solution is not None:
-                    digest = outcome.row["solution_sha256"]
-                    sql = "INSERT OR IGNORE INTO packed VALUES (?, ?)"
-                    self.base.execute(sql, (digest, outcome.solution))
-                self._insert(outcome.row)
+                row = outcome.row | {"solution": outcome.solution}
+                names, marks = ", ".join(row), ", ".join("?" * len(row))
+                new = ", ".join(
+                    f"{name} = excluded.{name}" for name in TYPES if name not in ("key", "position")
+                )
+                sql = f"INSERT INTO runs ({names}) VALUES ({marks}) ON CONFLICT (key) DO UPDATE SET"
+                self.base.execute(f"{sql} {new}", list(row.values()))
+
+    def statuses(self) -> dict[str, str | None]:
+        """Return the status of each run of the sweep by key, in order; None if it is not made."""
+        sql = "SELECT key, status FROM runs WHERE position IS NOT NULL ORDER BY position"
+        with self._clear_errors():
+            return {row["key"]: row["status"] for row in self.base.execute(sql)}
 
     def row(self, key: str) -> Row | None:
-        """Return the row of a run; ``None`` if there is none."""
+        """Return the row of a run; ``None`` if it is not made."""
+        sql = f"SELECT {_READ} FROM runs WHERE key = ? AND status IS NOT NULL"
         with self._clear_errors():
-            row = self.base.execute("SELECT * FROM runs WHERE key = ?", (key,)).fetchone()
+            row = self.base.execute(sql, (key,)).fetchone()
         return None if row is None else dict(row)
 
-    def add(self, outcome: Outcome) -> None:
-        """Store a run: its solution, then its row, which replaces one with the same key."""
-        if outcome.solution is not None:
-            simulated = outcome.row["problem"] == SIMULATION
-            place = self.log_file if simulated else self.solution_file
-            file = place(outcome.row["solution_sha256"])
-            if not file.exists():
-                with self._clear_write_errors(file):
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    replace_file(file, outcome.solution)
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield all runs that are made, with their solutions, in the order of their arrival."""
+        sql = f"SELECT {_READ}, solution FROM runs WHERE status IS NOT NULL ORDER BY rowid"
         with self._clear_errors():
-            self._insert(outcome.row)
+            for row in map(dict, self.base.execute(sql)):
+                solution = row.pop("solution")
+                yield Outcome(row, solution)
 
-    def solution_file(self, sha256: str) -> Path:
-        """Return the path of the solution with this digest."""
-        return self.folder / "solutions" / sha256[:2] / f"{sha256}.sol.json.gz"
-
-    def log_file(self, sha256: str) -> Path:
-        """Return the path of the simulation's log with this digest."""
-        return self.folder / "logs" / sha256[:2] / f"{sha256}.sqlite.gz"
+    def counted(self) -> Iterator[Row]:
+        """Yield key, status, engine and node of all runs that are made."""
+        sql = "SELECT key, status, engine, node FROM runs WHERE status IS NOT NULL"
+        with self._clear_errors():
+            yield from map(dict, self.base.execute(sql))
 
     def content(self, row: Mapping[str, Any]) -> bytes:
         """Return a run's solution as a gzipped file, or the log of a simulation.
@@ -267,55 +285,123 @@ class Store:
         OSError
             If it is not there.
         """
-        digest = row["solution_sha256"]
-        place = self.log_file if row["problem"] == SIMULATION else self.solution_file
-        with contextlib.suppress(sqlite3.OperationalError):  # a store of before has no such table
-            sql = "SELECT content FROM packed WHERE sha256 = ?"
-            packed = self.base.execute(sql, (digest,)).fetchone()
-            if packed is not None:
-                return bytes(packed[0])
-        return place(digest).read_bytes()
+        sql = "SELECT solution FROM runs WHERE key = ?"
+        with self._clear_errors():
+            found = self.base.execute(sql, (row["key"],)).fetchone()
+        if found is None or found[0] is None:
+            raise FileNotFoundError(f"{row['key']} has no solution")
+        return bytes(found[0])
 
     @property
     def planned(self) -> int:
-        """Number of runs in the plan."""
+        """Number of runs of the sweep."""
+        sql = "SELECT COUNT(*) FROM runs WHERE position IS NOT NULL"
         with self._clear_errors():
-            return int(self.base.execute("SELECT COUNT(*) FROM plan").fetchone()[0])
+            return int(self.base.execute(sql).fetchone()[0])
 
     @property
     def about(self) -> dict[str, str]:
-        """The name and the notes of the suite."""
+        """The name and the notes of the suite, and where the user's modules were copied."""
         with self._clear_errors():
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
 
     def places(self) -> list[Row]:
         """Return key, instance, its digest and source of all runs but simulations, in order."""
-        sql = "SELECT key, instance, instance_sha256, source FROM results WHERE problem != ?"
-        with self._clear_errors():
-            return [dict(row) for row in self.base.execute(sql, (SIMULATION,))]
+        return self._results("problem != ?", "key, instance, instance_sha256, source")
 
     def rows_of(self, keys: Sequence[str]) -> list[Row]:
         """Return the rows of some runs, in their order."""
         found: dict[str, Row] = {}
         for begin in range(0, len(keys), _MOST_ASKED):
             part = keys[begin : begin + _MOST_ASKED]
-            sql = f"SELECT * FROM runs WHERE key IN ({', '.join('?' * len(part))})"
+            sql = f"SELECT {_READ} FROM runs WHERE key IN ({', '.join('?' * len(part))})"
             with self._clear_errors():
                 found |= {row["key"]: dict(row) for row in self.base.execute(sql, part)}
         return [found[key] for key in keys]
 
     def rows(self) -> list[Row]:
-        """Return the results so far, in the order of the plan, without simulations.
+        """Return the runs that are made, in the order of the sweep, without simulations.
 
         Different instances with one name have 8 digits of their digest added to it.
         """
-        return self._results("problem != ?")
+        return distinguish(self._results("problem != ?"))
 
     def simulations(self) -> list[Row]:
         """Return the simulations so far, in the same way."""
-        return self._results("problem = ?")
+        return distinguish(self._results("problem = ?"))
 
-    def _results(self, which: str) -> list[Row]:
-        sql = f"SELECT * FROM results WHERE {which}"
+    def _results(self, which: str, columns: str = _READ) -> list[Row]:
+        sql = f"SELECT {columns} FROM runs WHERE position IS NOT NULL AND status IS NOT NULL"
+        sql += f" AND {which} ORDER BY position"
         with self._clear_errors():
-            return distinguish([dict(row) for row in self.base.execute(sql, (SIMULATION,))])
+            return [dict(row) for row in self.base.execute(sql, (SIMULATION,))]
+
+
+def is_empty(file: Path) -> bool:
+    """Whether a file has no tables yet: who began it was killed at once, or is at it."""
+    with contextlib.suppress(sqlite3.Error):
+        uri = f"{file.resolve().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as base:
+            return not base.execute("PRAGMA user_version").fetchone()[0]
+    return False
+
+
+def new_plan(folder: Path, rows: Iterable[Row], about: Mapping[str, str]) -> None:
+    """Make the store of a sweep whose shards several processes begin: the first one's counts.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be written.
+    """
+    draft = folder / f".{secrets.token_hex(8)}.sqlite"
+    try:
+        with Store(draft, write=True) as store:
+            store.plan(rows, about)
+            with store._clear_errors():
+                store.base.execute("PRAGMA journal_mode = DELETE")
+        with store._clear_errors(), contextlib.suppress(FileExistsError):
+            os.link(draft, folder / FILE)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_rows(out: str | Path) -> pandas.DataFrame:
+    """Return the rows of a sweep that are made, in its order: one for each run.
+
+    Columns are those of `dlsched.display.table.COLUMNS`: ``key``, ``instance``, ``problem``,
+    ``method``, ``seed``, ``status``, ``objective`` and ``bound`` (JSON), ``gap``, the digests
+    ``instance_sha256`` and ``solution_sha256``, ``seconds``, ``node``, ``engine`` and others; and
+    ``record``, the whole result without its solution, as JSON. A sweep may be running.
+
+    Raises
+    ------
+    InstanceError
+        If there are no results, or they are damaged.
+    """
+    import pandas as pd
+
+    with Store(out) as store:
+        rows = store.rows() + store.simulations()
+    return pd.DataFrame(rows, columns=[name for name in TYPES if name in _READ.split(", ")])
+
+
+def frame_of(rows: Sequence[Row]) -> pandas.DataFrame:
+    """Return rows as `data_frame` does, column by column, without another copy of each row."""
+    import pandas as pd
+
+    order = list(COLUMNS)
+    names = dict.fromkeys(name for row in rows for name in row)
+    names.pop("record", None)
+    ordered = sorted(names, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
+    return pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in ordered})
+
+
+def is_on_network(folder: Path) -> bool:
+    """Whether a folder, or where it would be made, is on a file system over the network."""
+    psutil = require("psutil", "dlsched bench")
+    kinds = {Path(disk.mountpoint): disk.fstype for disk in psutil.disk_partitions(all=True)}
+    for above in (folder.resolve(), *folder.resolve().parents):
+        if above in kinds:
+            return kinds[above].startswith(_NETWORK)
+    return False

@@ -48,14 +48,14 @@ from dlsched import api, library, registry
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.registry import Problem
 from dlsched.schema.document import Document
-from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
+from dlsched.schema.fields import Amount, Id, PositiveAmount, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
-from dlsched.sweeps import code_identity, workload_spec
+from dlsched.sweeps import workload_spec
 from dlsched.sweeps.instance_spec import InstanceSpec, VariantSpec
 from dlsched.sweeps.simulation_entry import SimulationEntry
-from dlsched.sweeps.simulation_jobs import workload_specs
-from dlsched.sweeps.task import Limits, Task
+from dlsched.sweeps.simulation_jobs import Seeds, workload_specs
+from dlsched.sweeps.task import Limits, Task, planned
 from dlsched.sweeps.workload_spec import BOUND, WorkloadSpec
 
 MAX_BYTES = 2**20
@@ -94,7 +94,7 @@ class Source(Document):
     names: tuple[Id, ...] = ()
     files: Id | None = None
     generate: Id | None = None
-    seeds: tuple[Count, ...] = (0,)
+    seeds: Seeds = (0,)
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     variant: Id | None = None
 
@@ -177,14 +177,14 @@ class MethodSpec(Document):
     problem
         The method is used for this problem's instances only; for all by default.
     seeds
-        Random seeds; one run for each.
+        Random seeds, as ``[0, 1]`` or ``"0-2499"``; one run for each.
     options
         Options of the method.
     """
 
     name: Id
     problem: Id | None = None
-    seeds: tuple[Count, ...] = (0,)
+    seeds: Seeds = (0,)
     options: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -259,22 +259,37 @@ class Suite(Document):
             solver=self.solver,
         )
 
-    def tasks(self) -> list[Task]:
-        """Return all runs in order, with those of included suites; duplicates are left out."""
-        tasks = {task.key: task for task in self._own_tasks()}
-        for part in self._parts:
-            tasks |= {task.key: task for task in part.tasks() if task.key not in tasks}
+    @property
+    def most_threads(self) -> int:
+        """The most threads that a run uses."""
+        return max([self.threads, *(part.most_threads for part in self._parts)])
+
+    def tasks(self, folder: str | None = None) -> list[Task]:
+        """Return all runs in order, with those of included suites; duplicates are left out.
+
+        Parameters
+        ----------
+        folder
+            Where the user's own modules are looked for first; by default the working directory.
+        """
+        tasks: dict[str, Task] = {}
+        for part in self._all():
+            own = part._own_tasks(folder or os.getcwd())
+            tasks |= {task.key: task for task in planned(own) if task.key not in tasks}
         return list(tasks.values())
 
-    def _own_tasks(self) -> Iterator[Task]:
-        limits, folder = self.limits, os.getcwd()
-        code_identity.forget()
+    def _all(self) -> Iterator[Suite]:
+        yield self
+        for part in self._parts:
+            yield from part._all()
+
+    def _own_tasks(self, folder: str) -> Iterator[Task]:
+        """Yield the runs that this suite states itself, without the identity of their code."""
+        limits = self.limits
         for spec in self.instance_specs:
             for method in self.method_specs(spec.problem):
-                for seed, repetition in itertools.product(method.seeds, range(self.repetitions)):
-                    yield Task.planned(
-                        spec, method.name, method.options, seed, repetition, limits, folder
-                    )
+                for seed, k in itertools.product(method.seeds, range(self.repetitions)):
+                    yield Task(spec, method.name, method.options, seed, k, limits, folder, {})
         wall = min(limits.wall_limit, limits.time_limit or limits.wall_limit)
         limits = Limits(wall_limit=wall, memory_limit_gib=limits.memory_limit_gib)
         for entry, workloads in zip(self.simulation, self._workloads, strict=True):
@@ -285,7 +300,7 @@ class Suite(Document):
             runs += [(BOUND, options, 0, 0) for options in entry.bound_runs()]
             for workload in workloads:
                 for policy_name, options, seed, k in runs:
-                    yield Task.planned(workload, policy_name, options, seed, k, limits, folder)
+                    yield Task(workload, policy_name, options, seed, k, limits, folder, {})
 
     def _runs_of(self, problem: str) -> int:
         """Return the number of runs of an instance of a problem."""

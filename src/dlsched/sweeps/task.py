@@ -1,17 +1,38 @@
-"""A task: one run of a sweep as plain data, with a key that identifies it in the store."""
+"""A task: one run of a sweep as plain data, its key, and the identity of the code that makes it."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from functools import cached_property
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from dlsched import registry
+from dlsched.errors import InstanceError, UnknownName
+from dlsched.execution import sources
 from dlsched.registry.methods import Options
-from dlsched.sweeps.code_identity import Code, code_of
+from dlsched.simulation.policies import find_policy
+from dlsched.solvers import highs
+from dlsched.solvers.pyomo_backend import PyomoBackend
 from dlsched.sweeps.instance_spec import InstanceSpec
-from dlsched.sweeps.workload_spec import WorkloadSpec
+from dlsched.sweeps.workload_spec import BOUND, SIMULATION, WorkloadSpec
+
+Code = Mapping[str, str]
+"""Digests and versions by name: ``python``, ``numpy``, ``code of dlsched``, ``module mine``."""
+LIBRARY = "code of dlsched"
+PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "rustworkx", "cvxpy")
+"""Packages that results and times depend on."""
+_OF_SOLVERS = ("cvxopt", "pyscipopt")
+"""Packages that other solvers come with."""
+_SHOWN = 12
+"""Characters of a digest in messages."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +44,11 @@ class Limits:
     time_limit
         Seconds for the method, which ends by itself.
     wall_limit
-        Seconds after which the worker process is killed. Making the instance and compiling the
-        method's loops do not count.
+        Seconds after which the run's process is killed. Making the instance and loading the method
+        do not count.
     memory_limit_gib
-        GiB of resident memory at which the worker process is killed; by default as in
-        `dlsched.sweeps.memory`.
+        GiB of resident memory at which the process is killed; by default the run's share of what
+        there is, see `dlsched.sweeps.work.memory_share`.
     gap, threads, solver
         As for `dlsched.solve`.
     """
@@ -41,12 +62,8 @@ class Limits:
 
     def for_solve(self) -> dict[str, Any]:
         """Return the keyword arguments for `dlsched.solve`."""
-        return {
-            "time_limit": self.time_limit,
-            "gap": self.gap,
-            "threads": self.threads,
-            "solver": self.solver,
-        }
+        names = ("time_limit", "gap", "threads", "solver")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -56,7 +73,7 @@ class Task:
     A simulation has a workload as its instance and a policy as its method; its options are the
     keyword arguments of `dlsched.simulation.simulate`, ``method`` and ``variant`` among them.
     ``folder`` is where the user's own modules are looked for. ``code`` is the identity of the code
-    that the run was planned with; see `dlsched.sweeps.code_identity`.
+    that the run was planned with.
     """
 
     instance: InstanceSpec | WorkloadSpec
@@ -67,21 +84,6 @@ class Task:
     limits: Limits
     folder: str
     code: Code
-
-    @classmethod
-    def planned(
-        cls,
-        instance: InstanceSpec | WorkloadSpec,
-        method: str,
-        options: Options,
-        seed: int,
-        repetition: int,
-        limits: Limits,
-        folder: str,
-    ) -> Task:
-        """Return a task that is to be made by the code as it is now."""
-        code = code_of(instance.problem, method, options, folder, limits.solver)
-        return cls(instance, method, options, seed, repetition, limits, folder, code)
 
     @cached_property
     def key(self) -> str:
@@ -97,3 +99,167 @@ class Task:
             "code": dict(self.code),
         }
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=repr).encode()).hexdigest()
+
+    def code_here(self) -> Code:
+        """Return the identity of the code that this process would make the run with."""
+        own = users_modules(self.instance.problem, self.method, self.options)
+        return _code(own, self.folder, self.limits.solver, sources.library_identity())
+
+
+def planned(tasks: Iterable[Task]) -> Iterator[Task]:
+    """Yield tasks that are to be made by the code as it is now; equal codes are one object.
+
+    Raises
+    ------
+    DlschedError
+        If a problem or solver is not installed here.
+    """
+    sources.forget()
+    library, known = sources.library_identity(), dict[Any, Code]()
+    for task in tasks:
+        own = users_modules(task.instance.problem, task.method, task.options)
+        place = own, task.folder, task.limits.solver
+        if place not in known:
+            known[place] = _code(*place, library)
+        yield replace(task, code=known[place])
+
+
+def _code(own: Sequence[str], folder: str, solver: str, library: str) -> Code:
+    code = versions() | {LIBRARY: library}
+    code |= {name: installed_version(name) for name in _OF_SOLVERS}
+    if solver != highs.NAME:
+        code[f"solver {solver}"] = PyomoBackend(solver).version
+    for module in own:
+        code |= sources.modules_of(module, folder)
+    return code
+
+
+def differences(planned: Code, found: Code) -> str:
+    """Return what differs from the plan, in words; an empty text if nothing does."""
+    told = []
+    for name in sorted({*planned, *found}):
+        if planned.get(name) != found.get(name):
+            told.append(f"{name} is {_brief(found, name)}, planned is {_brief(planned, name)}")
+    return "; ".join(told)
+
+
+def _brief(code: Code, name: str) -> str:
+    digest = name == LIBRARY or name.startswith(sources.MODULE)
+    return code.get(name, "not there")[: _SHOWN if digest and name in code else None]
+
+
+def freeze(tasks: Sequence[Task], target: Path) -> list[Task]:
+    """Copy the user's modules that tasks name, with all that these import; return the tasks there.
+
+    The copies are in a folder under `target` that is named after their digest.
+
+    Raises
+    ------
+    InstanceError
+        If a module has changed since the tasks were planned.
+    """
+    files: dict[str, Path] = {}
+    digests: dict[str, str] = {}
+    for task in {id(task.code): task for task in tasks}.values():
+        for module in users_modules(task.instance.problem, task.method, task.options):
+            files |= sources.own_files(module, task.folder)
+        digests |= {n: d for n, d in task.code.items() if n.startswith(sources.MODULE)}
+    if not files:
+        return list(tasks)
+    name = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:_SHOWN]
+    folder = target.resolve() / name
+    for module, path in files.items():
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != digests[f"{sources.MODULE}{module}"]:
+            raise InstanceError(str(path), "", "changed while it was planned", "begin again")
+        parts = module.split(".") + (["__init__"] if path.stem == "__init__" else [])
+        ending = path.name[path.name.index(".") :]  # of an extension module all of it
+        file = folder.joinpath(*parts[:-1], parts[-1] + ending)
+        if not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            draft = file.with_name(f".{file.name}-{os.getpid()}")
+            draft.write_bytes(content)
+            draft.replace(file)
+    return [replace(task, folder=str(folder)) for task in tasks]
+
+
+def users_modules(problem: str, method: str, options: Options) -> tuple[str, ...]:
+    """Return the modules that a run names and that are not dlsched's, sorted."""
+    return _users_modules(problem, method, tuple(_texts([options])))
+
+
+@cache
+def _users_modules(problem: str, method: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    named = {m for m in _homes(problem, method, texts) if m.partition(".")[0] != "dlsched"}
+    return tuple(sorted(named))
+
+
+def _homes(problem: str, method: str, texts: tuple[str, ...]) -> Iterator[str]:
+    """Yield the modules that the code of a run comes from, those of dlsched among them."""
+    if problem == SIMULATION and method == BOUND:
+        return
+    with contextlib.suppress(UnknownName):  # the run fails with it
+        if problem != SIMULATION:
+            yield from _homes_of_method(problem, method)
+        elif ":" not in method:
+            kind = find_policy(method)
+            yield kind.__module__
+            for solver in texts if kind.problem is not None else ():
+                with contextlib.suppress(UnknownName):
+                    yield from _homes_of_method(kind.problem, solver)
+    for name in (method, *texts):
+        module, colon, attribute = name.partition(":")
+        if colon and attribute.isidentifier():
+            yield module
+
+
+def _homes_of_method(problem: str, method: str) -> Iterator[str]:
+    owner = registry.problem(problem)
+    yield f"{owner.package}.*"
+    if ":" not in method:
+        yield owner.method(method).home
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Yield the texts among options, which may name functions."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _texts(value.values())
+        elif isinstance(value, list | tuple):
+            yield from _texts(value)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    installed = {name: installed_version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **installed}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    return dict(_versions())
+
+
+@cache
+def installed_version(package: str) -> str:
+    """Return the version of an installed package, or that it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def machine() -> str:
+    """Return the processor, its cores, and the operating system."""
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

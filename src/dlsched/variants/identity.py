@@ -130,7 +130,7 @@ def _files_of(module: str, path: Path) -> dict[str, str]:
     name = spec.name if spec is not None and spec.name.rpartition(".")[2] == stem else stem
     place = name, str(path.parents[name.count(".") + inside])
     closure = _LATEST.get(place)
-    if closure is None or not _is_current(closure):
+    if closure is None or not closure.is_current():
         closure = _LATEST[place] = sources.Closure(*place)
     if name not in closure.files:
         raise pickle.PicklingError("a function in no file")
@@ -142,12 +142,3 @@ _LATEST: dict[tuple[str, str], sources.Closure] = {}
 """By module and folder, so that files that have not changed are only read again."""
 _NEEDED = {"highspy", "numpy", "pandas", "pydantic", "pyomo", "rich", "rustworkx", "scipy", "typer"}
 """Packages that this library needs: a variant is the same with any version of them."""
-
-
-def _is_current(closure: sources.Closure) -> bool:
-    """Whether the files are as they were when they were looked at."""
-    try:
-        contents = {name: path.read_bytes() for name, path in closure.files.items()}
-    except OSError:
-        return False
-    return closure.digests == {n: hashlib.sha256(c).hexdigest() for n, c in contents.items()}

@@ -1,0 +1,527 @@
+"""Sweeps: all runs of a suite, or a shard of them, on any executor; each row is stored at once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dlsched.display.table import Row
+from dlsched.errors import DlschedError, InstanceError, OptionError, describe
+from dlsched.execution.executors import Answer, Chunks, Local, executor_of, validate_executor
+from dlsched.execution.guard import start_server
+from dlsched.extras import require
+from dlsched.schema.files import make_folder
+from dlsched.sweeps.safe_csv import csv_bytes
+from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.store import AGAIN, FILE, Store, frame_of, is_empty, new_plan
+from dlsched.sweeps.stored_runs import stored_runs
+from dlsched.sweeps.suite import Suite, read_suite
+from dlsched.sweeps.task import Task, freeze
+from dlsched.sweeps.work import Job, Outcome, Refused, blank_row, cpus, modules_of, node, now
+
+if TYPE_CHECKING:
+    import pandas
+
+RETRIES = 2
+"""How often a run is made again whose worker died, or that was killed from outside."""
+TABLE, CODE, SHARDS = "results.csv", "code", "shards"
+_MOST_NAMED = 5
+_PAUSE_SECONDS = 0.25
+"""How long the first refusal holds up the next runs; each further one doubles it."""
+_MOST_PAUSE = 5.0
+_MOST_REFUSALS = 12
+"""One after the other, by workers that cannot be left out by name, before a sweep ends."""
+_SHARD = re.compile(r"(\d+)/(\d+)")
+_LOST = ("KilledWorker", "TerminatedWorkerError")
+"""Names of the errors of Dask and loky that say that workers died of a chunk."""
+_logger = logging.getLogger("dlsched")
+
+
+class NoWorker(DlschedError):
+    """No worker can make the runs that are left; finished runs are kept."""
+
+
+class ExecutorLost(DlschedError):
+    """An executor, or its cluster, that disappeared; finished runs are kept."""
+
+
+class Terminated(DlschedError):
+    """A sweep that was ended by SIGTERM; finished runs are kept."""
+
+
+def run_suite(
+    suite: Suite | str | Path,
+    out: str | Path,
+    *,
+    on: Any = None,
+    jobs: int | None = None,
+    shard: str | None = None,
+    retries: int = RETRIES,
+    resume: bool = False,
+    on_row: Callable[[Row, int], None] | None = None,
+    on_plan: Callable[[int], None] | None = None,
+    on_stage: Callable[[object, str | None], None] | None = None,
+) -> pandas.DataFrame:
+    """Run every method of a suite on every instance, and every simulation.
+
+    Parameters
+    ----------
+    suite
+        A suite, or its file.
+    out
+        Folder for ``results.sqlite`` (`dlsched.sweeps.Store`), ``results.csv``, and ``code/`` with
+        a copy of the user's modules, which all workers import. A shard writes a file of its own
+        under ``shards/``, and `dlsched.sweeps.merge` joins them.
+    on
+        Where the runs are made: an executor of `concurrent.futures`, as Dask's
+        ``Client.get_executor()``, of loky or of mpi4py; a client or cluster of Dask or the address
+        of its scheduler; an executor of submitit. By default processes of this machine.
+    jobs
+        Number of runs at a time on this machine: 1, or for a shard as many as the CPUs that a batch
+        system or a container has given to this process allow. Times are comparable only if each
+        run has a core of its own.
+    shard
+        ``k/n`` for part k, from 0, of n: the runs whose key is k modulo n. It goes on where it
+        ended, and all shards import the modules as they were when the first began.
+    retries
+        How often a run is made again whose worker died, or that was killed from outside.
+    resume
+        Continue in a folder that has results: runs that were killed, are missing or have changed
+        are made.
+    on_row
+        Called with each new row when it is on disk, and the number of runs left.
+    on_plan
+        Called once with the number of runs to make.
+    on_stage
+        Called with a thread of this process and a text that says what a run there does, ``None``
+        at its end; from other threads. Only for runs of this machine.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per run that is made, in the order of the suite; `dlsched.display.table.COLUMNS` has
+        the columns. Simulations come last, with their metrics. For a shard, its own rows.
+
+    Raises
+    ------
+    InstanceError
+        If the suite cannot be used, the folder has results and `resume` is false, it cannot be
+        written to, as on a full disk, or its database is damaged; the message says what is kept.
+    OptionError
+        If an argument is out of range, or the Dask cluster cannot be reached.
+    ExtraMissing
+        If filelock or psutil, or distributed for a Dask cluster, is not installed.
+    NoWorker, ExecutorLost
+        If no worker can make the runs as they were planned, or the executor or its cluster
+        disappears; finished runs are kept.
+    Terminated
+        If the process gets SIGTERM; the current runs are abandoned, finished runs are kept.
+    KeyboardInterrupt
+        If interrupted; the same.
+    """
+    part = None if shard is None else shard_of(shard)
+    if retries < 0:
+        raise OptionError(f"retries={retries} must be at least 0")
+    validate_executor(on, 1 if jobs is None else jobs)
+    out = Path(out)
+    with frozen_imports(out if part else None):
+        chosen = suite if isinstance(suite, Suite) else read_suite(suite)
+    if not resume and part is None and (out / FILE).exists():
+        remedy = "add --resume to continue it, or choose another folder"
+        raise InstanceError(str(out), "", "has the results of a sweep", remedy)
+    for library in ("filelock", "psutil"):  # before a file is written
+        require(library, "dlsched bench")
+    if jobs is None and on is None:
+        jobs = 1 if part is None else max(1, cpus() // chosen.most_threads)
+    sweep = _Sweep(retries, on_row, on_plan, on_stage)
+    with executor_of(on, 1 if jobs is None else jobs) as executor:
+        if part is not None:
+            return sweep.run_shard(chosen, out, part, executor)
+        return sweep.run(chosen, out, executor)
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Return the part and the number of parts that a text as ``3/200`` names.
+
+    Raises
+    ------
+    OptionError
+        If the text has another form, or there is no such shard.
+    """
+    match = _SHARD.fullmatch(text)
+    if match is None:
+        raise OptionError(f"--shard {text} names no shard; write k/n, as 0/4 for the first of 4")
+    k, n = int(match[1]), int(match[2])
+    if k >= n:
+        what = f"there is no shard {k}/{n}"
+        raise OptionError(f"{what}; of {n} shards the first is 0, the last {n - 1}")
+    return k, n
+
+
+def is_of(key: str, k: int, n: int) -> bool:
+    """Whether a run, whose key is a SHA-256, belongs to a shard."""
+    return int(key, 16) % n == k
+
+
+def shard_files(out: Path) -> dict[tuple[int, int], list[Path]]:
+    """Return the files of every shard that was begun, by ``(k, n)``; both in order."""
+    files: dict[tuple[int, int], list[Path]] = {}
+    for place in (out / SHARDS).glob("*-of-*"):
+        k, _, n = place.name.partition("-of-")
+        if k.isdecimal() and n.isdecimal():
+            begun = [file for file in place.glob("*.sqlite") if not is_empty(file)]
+            files[int(k), int(n)] = sorted(begun)
+    return dict(sorted(files.items(), key=lambda item: (item[0][1], item[0][0])))
+
+
+class _Sweep:
+    """A sweep, or a shard of one."""
+
+    def __init__(
+        self,
+        retries: int,
+        on_row: Callable[[Row, int], None] | None,
+        on_plan: Callable[[int], None] | None,
+        on_stage: Callable[[object, str | None], None] | None,
+    ) -> None:
+        self.retries, self.on_row, self.on_plan = retries, on_row, on_plan
+        self.on_stage, self.stop = on_stage, threading.Event()
+
+    def run(self, suite: Suite, out: Path, executor: Executor) -> pandas.DataFrame:
+        """Run a whole suite into the folder's store."""
+        with Store(out, write=True) as store:
+            tasks = frozen(suite.tasks(), out)
+            store.plan(_rows(tasks), _about(suite, tasks))
+            done = finished(store)
+            try:
+                self._make([task for task in tasks if task.key not in done], store, executor)
+            except BaseException:
+                with contextlib.suppress(DlschedError):  # the first error says what is kept
+                    write_table(store)
+                raise
+            return write_table(store)
+
+    def run_shard(
+        self, suite: Suite, out: Path, part: tuple[int, int], executor: Executor
+    ) -> pandas.DataFrame:
+        """Run what is left of a shard into a store of this process."""
+        tasks = shard_tasks(suite, out)
+        mine = [task for task in tasks if is_of(task.key, *part)]
+        with Store(out) as store:
+            done = finished(store)
+        for files in shard_files(out).values():
+            for file in files:
+                with Store(file) as store:
+                    done |= {row["key"] for row in store.counted() if row["status"] not in AGAIN}
+        left = [task for task in mine if task.key not in done]
+        if not left:
+            if self.on_plan:
+                self.on_plan(0)
+            return frame_of([])
+        name = f"{node()}-{os.getpid()}-{secrets.token_hex(4)}.sqlite"
+        file = out / SHARDS / "{}-of-{}".format(*part) / name
+        remedy = "finished runs are kept: remove the cause, then submit the shard again"
+        with Store(file, write=True, remedy=remedy) as store:
+            store.plan(_rows(left), {"suite": suite.name, "began": now(), "node": node()})
+            self._make(left, store, executor)
+            return stored_runs(store, simulation_rows(store.simulations()))
+
+    def _make(self, tasks: Sequence[Task], store: Store, executor: Executor) -> None:
+        """Make the runs, and store each when it arrives."""
+        remaining = len(tasks)
+        if self.on_plan:
+            self.on_plan(remaining)
+        if not tasks:
+            return
+        job = Job(type(executor).__name__, modules_of(tasks), _sharing(executor))
+        if isinstance(executor, Local):  # the runs are processes in any case: threads watch them
+            start_server(*job.modules)
+            job = replace(job, stop=self.stop, on_stage=self.on_stage)
+            executor = ThreadPoolExecutor(executor._max_workers)
+        dispatch = _Dispatch(job, tasks, executor, self.retries)
+
+        def add(outcomes: Sequence[Outcome]) -> None:
+            nonlocal remaining
+            for outcome in outcomes:
+                store.add(outcome)
+                remaining -= 1
+                if self.on_row:
+                    self.on_row(outcome.row, remaining)
+
+        try:
+            with set_at_sigterm(self.stop):
+                while dispatch.chunks and not self.stop.is_set():
+                    add(dispatch.arrived())
+            if dispatch.chunks:
+                raise Terminated(
+                    f"ended by SIGTERM with {remaining} runs left; finished runs are kept, and the "
+                    "same command goes on (with --resume, unless it is a shard)"
+                )
+        except BaseException as error:
+            self.stop.set()
+            dispatch.chunks.abandon()
+            if isinstance(error, KeyboardInterrupt | Terminated):  # what has arrived is not lost
+                self.on_row = None
+                add(dispatch.last())
+            raise
+        finally:
+            if isinstance(executor, ThreadPoolExecutor) and job.stop is self.stop:
+                executor.shutdown(cancel_futures=True)
+
+
+def _sharing(executor: Executor) -> int | None:
+    """Return how many runs share this machine; None if the executor's workers are elsewhere."""
+    here = isinstance(executor, Local) or hasattr(executor, "_processes")
+    return int(getattr(executor, "_max_workers", 1)) if here else None
+
+
+@dataclass
+class _Dispatch:
+    """The runs that are left, and what has become of those that were given to workers.
+
+    Attributes
+    ----------
+    deaths
+        How often a run's worker died, or could not read its instance.
+    refused
+        The reasons of workers that have other code, by name.
+    streak
+        Refusals since a run was made.
+    """
+
+    job: Job
+    tasks: Sequence[Task]
+    executor: Executor
+    retries: int
+    deaths: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, str] = field(default_factory=dict)
+    streak: int = 0
+    pause: float = 0.0
+    waiting: bool = False
+
+    def __post_init__(self) -> None:
+        """Begin."""
+        self.chunks = Chunks(self.job.make, self.tasks, self.executor)
+
+    def arrived(self) -> list[Outcome]:
+        """Wait a little; return the outcomes that can be stored, in the order of their tasks.
+
+        Raises
+        ------
+        NoWorker, ExecutorLost
+            If the others cannot be made.
+        """
+        outcomes: list[Outcome] = []
+        if not self.chunks.workers and not self.waiting:
+            self.waiting = True
+            _notice(f"there is no worker of {self.job.engine} yet: waiting for one")
+        paused = time.monotonic() < self.pause
+        try:
+            answers = self.chunks.answers(paused=paused)
+        except BrokenExecutor as error:
+            raise self._lost(error) from None
+        for answer in answers:
+            outcomes += self._settle(answer)
+        if outcomes:
+            self.streak = 0
+        return outcomes
+
+    def last(self) -> list[Outcome]:
+        """Return what has arrived when the sweep ends; what was killed has died of that."""
+        return [
+            outcome
+            for answer in self.chunks.arrived()
+            for outcome in answer.results
+            if isinstance(outcome, Outcome) and outcome.row["status"] != "killed"
+        ]
+
+    def _settle(self, answer: Answer[Task]) -> Iterator[Outcome]:
+        error = answer.error
+        if isinstance(error, CancelledError | BrokenExecutor):
+            raise self._lost(error)
+        if error is not None and self.job.stop is not None:
+            raise error
+        if error is not None and type(error).__name__ in _LOST:
+            for task in answer.items:
+                self.deaths[task.key] += 1
+                if self.deaths[task.key] > self.retries and len(answer.items) == 1:
+                    reason = f"its workers died: {describe(error)}"
+                    yield Outcome(blank_row(task, "killed", reason, now()))
+                else:
+                    self.chunks.queue.append(task)
+            self.chunks.size = 1
+            return
+        results = answer.results if error is None else [Refused("a worker", describe(error))]
+        for task, result in zip(answer.items, results, strict=error is None):
+            if isinstance(result, Refused):
+                self._refuse(result)
+                self.chunks.queue.append(task)
+            elif result.row["status"] in AGAIN and self._again(task, result.row["status"]):
+                self.chunks.queue.appendleft(task)
+            else:
+                yield result
+        self.chunks.queue.extend(answer.items[len(results) :])
+
+    def _again(self, task: Task, status: str) -> bool:
+        """Whether a run is made again, elsewhere if there are others."""
+        if status == "changed" and self.job.stop is not None:  # there is no elsewhere
+            return False
+        self.deaths[task.key] += 1
+        return self.deaths[task.key] <= self.retries
+
+    def _refuse(self, refused: Refused) -> None:
+        """Note that a worker cannot make runs.
+
+        Raises
+        ------
+        NoWorker
+            If none can, as it seems: all that was given to workers was refused for a while.
+        """
+        if refused.worker not in self.refused:
+            self.refused[refused.worker] = refused.reason
+            _notice(f"{refused.worker} is left out: {refused.reason}")
+        self.chunks.left_out.add(refused.worker.removeprefix("Dask worker "))
+        with contextlib.suppress(BrokenExecutor):
+            self.chunks.look()
+        self.streak += 1
+        most = min(_MOST_PAUSE, _PAUSE_SECONDS * 2.0 ** min(self.streak, 8))
+        self.pause = time.monotonic() + most
+        alone = self.job.stop is not None or self.chunks.all_left_out
+        if not self.chunks.flying and (alone or self.streak >= _MOST_REFUSALS):
+            reasons = [f"{name}: {reason}" for name, reason in self.refused.items()]
+            if len(reasons) > _MOST_NAMED:
+                reasons[_MOST_NAMED:] = [f"and {len(reasons) - _MOST_NAMED} more"]
+            left = len(self.chunks.queue) + 1
+            kept = "finished runs are kept; remove the cause, then continue with --resume"
+            raise NoWorker(
+                f"no worker of {self.job.engine} can make the runs ({'; '.join(reasons)}): "
+                f"{left} runs were not made, {kept}"
+            )
+
+    def _lost(self, error: BaseException) -> ExecutorLost:
+        kept = "finished runs are kept; continue with --resume when there is one again"
+        return ExecutorLost(f"{self.job.engine} is lost: {kept} ({describe(error)})")
+
+
+def _notice(text: str) -> None:
+    """Log a warning, which the command line shows."""
+    _logger.warning("%s", text, extra={"notice": True})
+
+
+def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
+    """Return tasks with the user's modules in the folder; see `freeze`.
+
+    Raises
+    ------
+    InstanceError
+        If they cannot be copied, or change meanwhile.
+    """
+    try:
+        return freeze(tasks, out / CODE)
+    except OSError as error:
+        what = f"cannot be written ({(error.strerror or str(error)).lower()})"
+        raise InstanceError(str(out), "", what, "remove the cause, then begin again") from None
+
+
+def shard_tasks(suite: Suite, out: Path) -> list[Task]:
+    """Return all tasks of a sweep in shards, which is planned now if it is not yet.
+
+    Raises
+    ------
+    InstanceError
+        If the folder has another sweep.
+    """
+    if not (out / FILE).exists():
+        make_folder(out)
+        tasks = frozen(suite.tasks(), out)
+        new_plan(out, _rows(tasks), _about(suite, tasks))
+    with Store(out) as store:
+        keys = store.statuses().keys()
+    tasks = suite.tasks(_frozen_folder(out))
+    if {task.key for task in tasks} != keys:
+        remedy = "the suite or the library has changed since it began: choose another folder"
+        raise InstanceError(str(out), "", "has a sweep of other runs", remedy)
+    return tasks
+
+
+@contextlib.contextmanager
+def frozen_imports(out: Path | None) -> Iterator[None]:
+    """Let this process import the user's modules as they were when a sweep in shards began."""
+    folder = None if out is None else _frozen_folder(out)
+    if folder is None:
+        yield
+        return
+    before = list(sys.path)
+    sys.path[:0] = [folder, os.getcwd()]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _frozen_folder(out: Path) -> str | None:
+    """Return the folder with the modules of a sweep that has begun, if it has any."""
+    if not (out / FILE).exists():
+        return None
+    with Store(out) as store:
+        code = store.about["code"]
+    return str((out / CODE).resolve() / code) if code else None
+
+
+def _rows(tasks: Sequence[Task]) -> Iterator[Row]:
+    return (blank_row(task, None, "", "") for task in tasks)
+
+
+def _about(suite: Suite, tasks: Sequence[Task]) -> dict[str, str]:
+    """Return what a sweep says of itself."""
+    folders = {Path(task.folder).name for task in tasks if Path(task.folder).parent.name == CODE}
+    threads = max((task.limits.threads for task in tasks), default=1)
+    about = {"suite": suite.name, "notes": suite.notes or "", "began": now()}
+    return about | {"code": "".join(folders), "threads": str(threads)}
+
+
+def finished(store: Store) -> set[str]:
+    """Return the keys of the runs that need not be made again."""
+    return {key for key, status in store.statuses().items() if status and status not in AGAIN}
+
+
+def write_table(store: Store) -> pandas.DataFrame:
+    """Write the table of all runs that are made, and return it."""
+    frame = stored_runs(store, simulation_rows(store.simulations()))
+    with store._clear_errors():
+        draft = store.folder / f".{TABLE}-{os.getpid()}"
+        draft.write_bytes(csv_bytes(frame))
+        draft.replace(store.folder / TABLE)
+    return frame
+
+
+@contextlib.contextmanager
+def set_at_sigterm(stop: threading.Event) -> Iterator[None]:
+    """Set an event when this process gets SIGTERM, instead of ending at once.
+
+    Slurm sends it at the time limit, before pre-emption, and for ``scancel`` and ``scontrol
+    requeue``; Kubernetes before it removes a pod. Only the main thread can handle signals; in
+    others, and where the caller handles SIGTERM, nothing is changed.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

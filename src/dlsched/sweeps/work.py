@@ -1,0 +1,407 @@
+"""What a worker does: it makes a run in a process of its own, with limits; and its row."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import importlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from dlsched import api, registry
+from dlsched.display.table import Failure, Row, run_columns
+from dlsched.errors import describe, plain
+from dlsched.execution import guard
+from dlsched.extras import require
+from dlsched.registry import names
+from dlsched.results.result import Result
+from dlsched.schema.files import json_text
+from dlsched.schema.quantities import to_json
+from dlsched.sweeps import instance_spec
+from dlsched.sweeps.instance_spec import InstanceSpec
+from dlsched.sweeps.simulations import run_simulation
+from dlsched.sweeps.task import Task, differences, machine, versions
+from dlsched.sweeps.workload_spec import SIMULATION, WorkloadSpec
+from dlsched.variants import VariantProblem
+
+SHARE = 0.9
+"""What runs may take of the memory; the rest is for the system and the workers themselves."""
+MOST_RECORD = 64 * 2**20
+"""The longest record that is stored, in characters; a longer one loses points of the trajectory."""
+MOST_POINTS = 1000
+"""Points of the trajectory that are then stored."""
+_GROUPS = (names.METHODS_GROUP, names.PROBLEMS_GROUP)
+GROUPS, ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+_TEXTS = ("reason", "solver_message", "solver", "solver_version")
+_GIB, _MIB = 2**30, 2**20
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run: the row of the store, and the solution's file or a simulation's log."""
+
+    row: Row
+    solution: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A run that a worker cannot make as it was planned, as it has other code: who, and why."""
+
+    worker: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all runs of a sweep have in common.
+
+    Attributes
+    ----------
+    engine
+        What makes them, for the rows.
+    modules
+        What they import.
+    sharing
+        Runs at a time that share the memory of this machine; None if only the worker knows.
+    stop, on_stage
+        For workers of this process: ends current runs; gets a thread and what it does.
+    """
+
+    engine: str
+    modules: tuple[str, ...]
+    sharing: int | None = None
+    stop: threading.Event | None = None
+    on_stage: Callable[[object, str | None], None] | None = None
+
+    def make(self, task: Task) -> Outcome | Refused:
+        """Make a run in a process of its own; refuse it if the code is not the planned one."""
+        if (found := task.code_here()) != task.code:
+            return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
+        started, thread, name = now(), threading.get_ident(), f"{task.instance.name} {task.method}"
+        tell = self.on_stage
+        if tell is not None:
+            tell(thread, name)
+        try:
+            guard.start_server(*self.modules)
+            ended = self._guarded(task, tell, thread, name)
+        except OSError as error:
+            return Refused(_worker(), f"no process can be started: {describe(error)}")
+        if tell is not None:
+            tell(thread, None)
+        outcome = self._outcome(task, ended, started)
+        if isinstance(outcome, Outcome) and (found := task.code_here()) != task.code:
+            return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
+        return outcome
+
+    def _guarded(
+        self,
+        task: Task,
+        tell: Callable[[object, str | None], None] | None,
+        thread: int,
+        name: str,
+    ) -> guard.Ended:
+        stated = task.limits.memory_limit_gib
+        return guard.guarded(
+            *(execute, task, {group: tuple(names.entries(group)) for group in _GROUPS}),
+            wall=task.limits.wall_limit,
+            memory=memory_share(self.sharing) if stated is None else int(stated * _GIB),
+            stop=self.stop,
+            on_stage=None if tell is None else lambda text: tell(thread, f"{name}: {text}"),
+        )
+
+    def _outcome(self, task: Task, ended: guard.Ended, started: str) -> Outcome | Refused:
+        if ended.status == "done" and isinstance(ended.value, str):
+            return Refused(_worker(), ended.value)
+        if ended.status == "done":
+            made: Outcome = ended.value
+        else:
+            status, reason = ended.status, ended.reason
+            if status == "raised":
+                status, reason = "crashed", describe(ended.value)
+            elif status == "stopped":
+                status = "killed"
+            elif status == "memory" and task.limits.memory_limit_gib is None:
+                where = "this machine's share for a run; its suite states no memory_limit_gib"
+                status, reason = "killed", f"{reason}, {where}"
+            made = Outcome(blank_row(task, status, reason, started))
+            made.row["peak_memory_bytes"] = ended.peak
+        made.row.update(versions=_versions(), machine=machine(), engine=self.engine, node=node())
+        return made
+
+
+def modules_of(tasks: Sequence[Task]) -> tuple[str, ...]:
+    """Return what these tasks import, but for the user's modules: processes have it when forked."""
+    modules = dict.fromkeys(("dlsched.sweeps.work", "highspy"))
+    for problem, name in {(task.instance.problem, task.method) for task in tasks}:
+        if problem == SIMULATION or ":" in name:
+            continue
+        with contextlib.suppress(Exception):  # the run fails with it
+            owner = registry.problem(problem)
+            method = owner.resolve(name)
+            generator = owner.module("generate").__name__
+            modules |= dict.fromkeys((owner.package, generator, method.home, *method.preload))
+    return (*modules, "dlsched.sweeps.forked")
+
+
+def now() -> str:
+    """Return the current time (UTC) in ISO format."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@cache
+def _versions() -> str:
+    return json.dumps(versions())
+
+
+def node() -> str:
+    """Return the name of this machine."""
+    return socket.gethostname().partition(".")[0]
+
+
+def _worker() -> str:
+    """Return what a message calls this worker."""
+    dask = _dask_worker()
+    return f"Dask worker {dask.address}" if dask else f"process {os.getpid()} of {node()}"
+
+
+def _dask_worker() -> Any:
+    """Return the Dask worker that this thread belongs to, if it does to any."""
+    with contextlib.suppress(ImportError, AttributeError, ValueError):
+        return sys.modules["distributed"].get_worker() if "distributed" in sys.modules else None
+    return None
+
+
+def blank_row(task: Task, status: str | None, reason: str, started: str) -> Row:
+    """Return the row of a run without a result."""
+    variant = task.instance.variant if isinstance(task.instance, InstanceSpec) else None
+    return {
+        "key": task.key,
+        "variant": variant and variant.name,
+        "variant_sha256": variant and variant.sha256,
+        "instance": task.instance.name,
+        "instance_sha256": task.instance.sha256,
+        "problem": task.instance.problem,
+        "source": task.instance.source,
+        "method": task.method,
+        "options": json.dumps(dict(task.options), sort_keys=True, default=str),
+        "seed": task.seed,
+        "repetition": task.repetition,
+        "status": status,
+        "reason": plain(reason),
+        "started": started,
+    }
+
+
+def execute(task: Task, entries: Mapping[str, Iterable[EntryPoint]]) -> Outcome | str:
+    """Execute a task in this process; exceptions become a row.
+
+    Return why it cannot be prepared, if so: the sweep was planned with what it needs.
+
+    Parameters
+    ----------
+    task
+        The task.
+    entries
+        The entry points of installed packages, which are the same for all runs.
+    """
+    names.known_entries.update(entries)
+    sys.path[:0] = [task.folder, os.getcwd()]
+    try:
+        if ":" in task.method:
+            importlib.import_module(task.method.partition(":")[0])
+        elif isinstance(task.instance, InstanceSpec) and task.instance.variant is None:
+            registry.problem(task.instance.problem).method(task.method)
+    except (Exception, SystemExit) as error:  # importing runs the user's code
+        return f"it cannot be prepared: {describe(error)}"
+    columns = blank_row(task, "error", "", now())
+    began = time.perf_counter()
+    _reset_peak()
+    solution = None
+    try:
+        solution = _run(task, columns)
+    except instance_spec.Changed as error:
+        columns |= {"status": "changed", "reason": plain(str(error))}
+    except MemoryError as error:
+        columns |= {"status": "memory", "reason": describe(error)}
+    except Exception as error:  # a generator or a method may raise anything
+        columns["reason"] = describe(error)
+    columns["run_seconds"] = time.perf_counter() - began
+    columns["peak_memory_bytes"] = _peak_bytes()
+    return Outcome(columns, solution)
+
+
+def _run(task: Task, columns: Row) -> bytes | None:
+    if isinstance(task.instance, WorkloadSpec):
+        return run_simulation(task, task.instance, columns, guard.begin)
+    owner = task.instance.owner
+    instance = task.instance.make()
+    columns["instance_sha256"] = instance.sha256
+    columns["size"] = len(getattr(instance, owner.size))
+    method = owner.resolve(task.method, instance)
+    method.load()
+    guard.begin()
+    limits = task.limits.for_solve()
+    changed = owner if isinstance(owner, VariantProblem) else None
+    again = method if changed is None else task.method
+    answer = api.attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
+    if isinstance(answer, Failure):
+        columns |= {"status": answer.status, "reason": plain(answer.reason)}
+        columns["resolved_method"] = answer.resolved_method
+        return None
+    return _fill(columns, answer)
+
+
+def _fill(columns: Row, result: Result) -> bytes | None:
+    """Add a result's columns to the row; return its solution's file, gzipped."""
+    record = result.to_data()
+    for name in _TEXTS:  # methods write these, at any length
+        record[name] = record[name] and plain(record[name])
+    content = None
+    if result.solution is not None:
+        text = json_text(record.pop("solution")).encode()
+        content = gzip.compress(text, compresslevel=6, mtime=0)
+        columns["solution_sha256"] = hashlib.sha256(text).hexdigest()
+    values, bounds = result.objective, result.bound.map(lambda b: b and to_json(b.value))
+    columns |= run_columns(result) | {
+        "objective": None if values is None else json.dumps(values.map(to_json).as_dict()),
+        "bound": json.dumps(bounds.as_dict()),
+        "record": _record_text(record),
+    }
+    return content
+
+
+def _record_text(record: Row) -> str:
+    text = json.dumps(record, allow_nan=False, default=str)
+    if len(text) > MOST_RECORD:
+        points = record["trajectory"]
+        record["trajectory"] = points[:: -(-len(points) // MOST_POINTS) or 1]
+        text = json.dumps(record, allow_nan=False, default=str)
+    return text
+
+
+def _reset_peak() -> None:
+    """Begin a new peak of resident memory, where the system can."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def _peak_bytes() -> int:
+    with contextlib.suppress(OSError), open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    memory = require("psutil", "dlsched bench").Process().memory_info()
+    return int(getattr(memory, "peak_wset", memory.rss))
+
+
+def memory_share(sharing: int | None) -> int:
+    """Return the bytes that a run may take if its suite states no limit.
+
+    It is 90 % of the least of: the machine's memory, that of each control group (cgroup, version 1
+    or 2) that this process is in, and that of a Slurm job, each divided by the runs that share it;
+    and the limit of the Dask worker, divided by the number of its threads.
+
+    Parameters
+    ----------
+    sharing
+        Runs at a time on this machine; None for the threads of the Dask worker, or one.
+    """
+    dask = _dask_worker()
+    threads = dask.state.nthreads if dask else 1
+    shared = [_machine_bytes(), *group_limits("memory")]
+    if slurm := slurm_memory():
+        shared.append(slurm)
+    if dask and dask.memory_manager.memory_limit:
+        shared.append(dask.memory_manager.memory_limit)
+    return int(SHARE * min(shared) / max(1, sharing or threads))
+
+
+@cache
+def _machine_bytes() -> int:
+    total: int = require("psutil", "dlsched bench").virtual_memory().total
+    return total
+
+
+def slurm_memory(environment: Mapping[str, str] = os.environ) -> int | None:
+    """Return the bytes of memory of this node's part of a Slurm job; ``None`` if none is stated."""
+    if "SLURM_JOB_ID" not in environment:
+        return None
+    if whole := _number(environment, "SLURM_MEM_PER_NODE"):
+        return whole * _MIB
+    of_cpu = _number(environment, "SLURM_MEM_PER_CPU")
+    return (of_cpu or 0) * (_number(environment, "SLURM_CPUS_ON_NODE") or 1) * _MIB or None
+
+
+def _number(environment: Mapping[str, str], name: str) -> int | None:
+    """Return a variable as a number; 0, by which Slurm means all, and other texts are none."""
+    text = environment.get(name, "")
+    return int(text) or None if text.isdecimal() else None
+
+
+def cpus(
+    environment: Mapping[str, str] = os.environ, groups: Path = GROUPS, root: Path = ROOT
+) -> int:
+    """Return the whole CPUs that a batch system or a container has given to this process, or 1.
+
+    It is the least of what Slurm states, a task of which has one unless it asks, and the control
+    groups allow.
+    """
+    limits = [int(share) for share in group_limits("cpu", groups, root)]
+    if "SLURM_JOB_ID" in environment:
+        limits.append(_number(environment, "SLURM_CPUS_PER_TASK") or 1)
+    return max(1, min(limits, default=1))
+
+
+def group_limits(controller: str, groups: Path = GROUPS, root: Path = ROOT) -> Iterator[float]:
+    """Yield the limits of this process's control groups and of those above: bytes, or CPUs.
+
+    Parameters
+    ----------
+    controller
+        ``"cpu"`` or ``"memory"``; it has a tree of its own in version 1.
+    groups
+        The list of groups, with lines ``number:controllers:path``.
+    root
+        Where the groups are mounted. A container may see its own group there.
+    """
+    for line in _text(groups).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        mount = root / (controller if controllers else "")
+        group = mount / path.lstrip("/")
+        for folder in (group, *group.parents):
+            if folder.is_relative_to(mount):
+                yield from _limits_in(folder, controller)
+
+
+def _limits_in(folder: Path, controller: str) -> Iterator[float]:
+    if controller == "memory":
+        texts = [_text(folder / file) for file in ("memory.max", "memory.limit_in_bytes")]
+        yield from (int(text) for text in texts if text.isdecimal())  # "max" is no limit
+        return
+    quota, _, period = _text(folder / "cpu.max").partition(" ")
+    if not quota:
+        quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
+    if quota.isdecimal() and period.isdecimal() and int(period):  # "max", -1 are no limit
+        yield int(quota) / int(period)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:  # a system without control groups, or none of this controller
+        return ""
