@@ -3,7 +3,7 @@
 from dlsched.api.comparing import as_comparison, attempt, compare, comparison
 from dlsched.api.data_frames import frame_columns, from_frames
 from dlsched.api.deciding import what_if
-from dlsched.api.features import features
+from dlsched.api.describing import features
 from dlsched.api.frontiers import frontier
 from dlsched.api.generating import generate
 from dlsched.api.listing import list_instances, list_methods, list_problems

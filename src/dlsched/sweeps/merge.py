@@ -267,7 +267,8 @@ def status(out: str | Path, n: int | None = None) -> SweepState:
         about = tuple(sorted(nodes.get((k, n), ()))), len(begun.get((k, n), ()))
         states.append(ShardState(k, *about, len(mine), len(done), failed, len(mine) - len(done)))
     missing = tuple(k for k, status in statuses.items() if not status or status in AGAIN)
-    return SweepState(n, tuple(states), *map(_by_name, counts.values()), missing)
+    by_node, by_engine = map(_by_name, counts.values())
+    return SweepState(n, tuple(states), by_node, by_engine, missing)
 
 
 def _by_name(counter: Counter[tuple[str, bool]]) -> dict[str, tuple[int, int]]:

@@ -17,12 +17,12 @@ from dlsched import registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.page import Picture, drawn, html_table, in_text, template
-from dlsched.display.table import data_frame, summary_words
+from dlsched.display.table import Row, data_frame, summary_words
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
 from dlsched.results import statistics
-from dlsched.results.statistics import Line, Row
+from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
 from dlsched.sweeps.safe_csv import csv_parts
@@ -118,9 +118,9 @@ def write_report(
     parts = []
     for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
         on_part(f"the statistics and charts of {problem}")
-        levels = (f"{n}" for n in runs if str(n).endswith(("_gap_to_best", "_best_bound")))
-        needed = [*(n for n in _STATED if n in runs), *levels]
-        rows = _rows_of(runs.loc[runs["problem"] == problem, needed])
+        levels = [f"{n}" for n in runs if str(n).endswith(("_gap_to_best", "_best_bound"))]
+        columns = [*(n for n in _STATED if n in runs), *levels]
+        rows = _rows_of(runs.loc[runs["problem"] == problem, columns])
         tables = _statistics(rows)
         for kind, found in tables.items():
             lines[kind] += found
@@ -166,7 +166,8 @@ def write_report(
 
 def _rows_of(runs: Comparison) -> list[Row]:
     """Return runs of one problem as rows, without the columns of other problems."""
-    return charts.rows_of(runs.dropna(axis="columns", how="all"), "the report")
+    found = charts.rows_of(runs.dropna(axis="columns", how="all"), "the report")
+    return [dict(row) for row in found]
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:

@@ -120,9 +120,9 @@ def _read(store: Store, row: Row) -> Simulation:
     try:
         return load_simulation(store.content(row))
     except (OSError, EOFError, ValueError) as error:
-        file = store.log_file(row["solution_sha256"])
+        where = f"the run of {row['policy']} on {row['instance']}"
         what = f"cannot be read as a simulation's log ({error})"
-        raise InstanceError(str(file), "", what, "remove the run, and run it again") from None
+        raise InstanceError(str(store.file), where, what, "remove the run, and run it again") from None
 
 
 def _pictures(runs: Mapping[str, Simulation]) -> Iterator[Picture]:

@@ -403,5 +403,5 @@ def is_on_network(folder: Path) -> bool:
     kinds = {Path(disk.mountpoint): disk.fstype for disk in psutil.disk_partitions(all=True)}
     for above in (folder.resolve(), *folder.resolve().parents):
         if above in kinds:
-            return kinds[above].startswith(_NETWORK)
+            return bool(kinds[above].startswith(_NETWORK))
     return False
