@@ -87,7 +87,11 @@ class FairShare(Backfill):
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, and remember who holds how much from now on."""
-        self.memory = {"time": state.time, "held": {}, "usage": self._usage(float(state.time))}
+        self.memory = {
+            "time": float(state.time),
+            "held": {},
+            "usage": self._usage(float(state.time)),
+        }
         decision = super().decide(state)
         held = self.memory["held"]
         for name, allocation in (*state.allocations.items(), *decision.start.items()):
