@@ -137,8 +137,8 @@ def excerpts() -> Iterator[str]:
     delay = history.explained.delay
     yield (
         "\nThe last one again, where a job holds its GPUs before it runs for as long as Slurm held "
-        f"jobs back on average, {delay:.1f} s, and what is said to run is backfilling that delays no "
-        "job of higher priority, as Slurm's:"
+        f"jobs back on average, {delay:.1f} s, and what is said to run is backfilling that delays "
+        "no job of higher priority, as Slurm's:"
     )
     yield HEAD
     yield from rows("Slurm 22.05, 8 GPUs", history, delay=delay, ran=SLURM)

@@ -72,7 +72,7 @@ WHOLE = [
     Budget("lines of tests", (), 30000, 32604),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12688),
-    Budget("lines of benchmarks/published and claims_only", (), 6000, 6298),
+    Budget("lines of benchmarks/published and claims_only", (), 6000, 6299),
     Budget("lines of scripts in docs", (), 700, 989),
     Budget("words of prose", (), 35000),
     Budget("words of CHANGELOG.md", (), 800),

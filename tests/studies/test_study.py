@@ -176,6 +176,7 @@ def test_figures_as_json_and_csv(folder: Path) -> None:
             0,
         ),
         ("good.txt --timezone UTC -p fifo --ran fif", "did you mean 'fifo'", 2),
+        ("good.txt --timezone UTC -p fifo --add-nodes 0", "'0' is no number of nodes", 2),
         ("--command slurm", "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D", 0),
         ("--command slrm", "did you mean 'slurm'", 2),
         ("", "name the file of the record", 2),
@@ -192,6 +193,19 @@ def test_what_the_command_says(arguments: str, said: str, status: int, workdir: 
     written = "-o out" in arguments
     assert said in ran.output and (ran.output.count("\n") == 1 or written)
     assert (workdir / "out" / "runs" / "fifo.log").exists() == written
+
+
+def test_options_of_policies_and_nodes_on_the_command_line(workdir: Path) -> None:
+    """Policies with options are rows under their options; each change of the nodes has its rows."""
+    record(workdir / "good.txt", 60)
+    call = ["good.txt", "--timezone", "UTC", "--no-bounds", "-q", "--json"]
+    call += ["-p", "fair_share half_life=600 by=account", "--ran", "backfill conservative=true"]
+    found = json.loads(run("study", *call, "--add-nodes", "1:s2", "--remove-nodes", "s2").output)
+    ran, other = "as ran: backfill conservative=True", "fair_share half_life=600 by=account"
+    assert [row["policy"] for row in found["table"]] == ["recorded", ran, other]
+    rows = [(row["change"], row["policy"], row["nodes"]) for row in found["nodes"]]
+    changes = [("as recorded", 2), ("1 more as s2", 3), ("s2 removed", 1)]
+    assert rows == [(change, name, n) for change, n in changes for name in (ran, other)]
 
 
 @pytest.mark.slow

@@ -21,14 +21,14 @@ document.getElementById("page").onload = function () {{
   const inner = this.contentDocument, root = inner.documentElement;
   const bottom = (name) => inner.querySelector(name).getBoundingClientRect().bottom;
   const size = (name) => parseFloat(getComputedStyle(inner.querySelector(name)).fontSize);
-  const svgs = [...inner.querySelectorAll("svg")];
+  const pictures = [...inner.querySelectorAll("figure img")];
   const found = {{
     width: root.scrollWidth,
     headline: bottom(".headline"),
     letters: Math.min(size("p"), size("td"), size("figcaption")),
-    pictures: svgs.length,
-    drawn: svgs.every((svg) => svg.getBoundingClientRect().height > 100),
-    widest: Math.max(...svgs.map((svg) => svg.getBoundingClientRect().width)),
+    pictures: pictures.length,
+    drawn: pictures.every((one) => one.complete && one.getBoundingClientRect().height > 100),
+    widest: Math.max(...pictures.map((one) => one.getBoundingClientRect().width)),
     requests: performance.getEntriesByType("resource").length,
   }};
   const said = document.createElement("pre");

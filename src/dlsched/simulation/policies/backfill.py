@@ -89,6 +89,7 @@ class Backfill(QueuePolicy):
         self.conservative = conservative
         self.by_priority = order == "priority"
         self._pools: Pools | None = None
+        self._ranked: Workload | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Refuse a job that asks for more GPUs than it can have, and queues that share servers.
@@ -107,12 +108,12 @@ class Backfill(QueuePolicy):
 
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs in the order of submission, or by priority."""
-        positions = state.arrays.job
         if not self.by_priority:
-            return np.arange(len(positions))
-        every = state.workload.jobs
-        least_first = [-(every[j].priority or 0) for j in positions.tolist()]
-        return np.argsort(np.array(least_first, float), kind="stable")
+            return np.arange(len(state.arrays.job))
+        if self._ranked is not state.workload:
+            self._ranked = state.workload
+            self._priority = np.array([float(job.priority or 0) for job in state.workload.jobs])
+        return np.argsort(-self._priority[state.arrays.job], kind="stable")
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the jobs that start."""

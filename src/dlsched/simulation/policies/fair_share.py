@@ -24,6 +24,8 @@ from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.backfill import Backfill
 from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 TWO_WEEKS: Final = 14 * 86400.0
 
@@ -85,7 +87,11 @@ class FairShare(Backfill):
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, and remember who holds how much from now on."""
-        self.memory = {"time": state.time, "held": {}, "usage": self._usage(float(state.time))}
+        self.memory = {
+            "time": float(state.time),
+            "held": {},
+            "usage": self._usage(float(state.time)),
+        }
         decision = super().decide(state)
         held = self.memory["held"]
         for name, allocation in (*state.allocations.items(), *decision.start.items()):
@@ -93,7 +99,7 @@ class FairShare(Backfill):
             held[user] = held.get(user, 0) + allocation.gpus
         return decision
 
-    def _user(self, job: Any) -> str:
+    def _user(self, job: Job) -> str:
         return getattr(job, self.by) or ""
 
     def _usage(self, now: float) -> dict[str, float]:
@@ -110,20 +116,23 @@ class FairShare(Backfill):
 
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs by priority; equal ones in the order of submission."""
-        every = state.workload.jobs
-        users = {self._user(job) for job in every}
-        shares = {user: self.shares.get(user, 1.0) for user in users}
-        usage = self.memory["usage"]
-        whole = sum(usage.values()) * (1 / sum(shares.values()))
-        fair = {
-            u: math.exp2(-usage.get(u, 0.0) / (whole * shares[u]) if whole else 0) for u in users
-        }
-        greatest = max(self.priorities.values(), default=0) or 1
+        if self._ranked is not state.workload:
+            self._prepare(state.workload)
+        usage = np.array([self.memory["usage"].get(user, 0.0) for user in self._users])
+        share = self._share * max(usage.sum(), 1e-300)
+        fair = np.exp2(-usage / share)
         jobs = state.arrays
-        own = [every[j] for j in jobs.job.tolist()]
         waited = (float(state.time) - jobs.submit / TICKS) / self.max_age
-        priority = self.age * np.minimum(waited, 1.0)
-        priority += self.share * np.array([fair[self._user(job)] for job in own])
-        priority += self.size * jobs.gpus / state.cluster.gpus
-        named = [self.priorities.get(job.qos or "", 0) / greatest for job in own]
-        return np.argsort(-(priority + self.qos * np.array(named)), kind="stable")
+        priority = self.age * np.minimum(waited, 1.0) + self.size * jobs.gpus / state.cluster.gpus
+        priority += self.share * fair[self._owner[jobs.job]] + self.qos * self._qos[jobs.job]
+        return np.argsort(-priority, kind="stable")
+
+    def _prepare(self, workload: Workload) -> None:
+        """Note whose each job is, the share of each user, and the factor of each job's QOS."""
+        owners = [self._user(job) for job in workload.jobs]
+        self._users, self._owner = np.unique(owners, return_inverse=True)
+        shares = np.array([self.shares.get(str(user), 1.0) for user in self._users])
+        self._share = shares / shares.sum()
+        greatest = max(self.priorities.values(), default=0) or 1
+        named = [self.priorities.get(job.qos or "", 0) / greatest for job in workload.jobs]
+        self._qos, self._ranked = np.array(named), workload
