@@ -14,7 +14,12 @@ from pydantic import ValidationError
 
 from dlsched.errors import InstanceError, OptionError, UnknownName, spelled
 from dlsched.records import plausibility
-from dlsched.records.cleaning import refuse_repeated, rounded_note, settle_starts
+from dlsched.records.cleaning import (
+    name_by_cluster,
+    refuse_repeated,
+    rounded_note,
+    settle_starts,
+)
 from dlsched.records.job import TraceJob
 from dlsched.records.readers.filler import EMPTY
 from dlsched.records.readers.format import Source, TraceFormat
@@ -232,6 +237,8 @@ class Projection:
     def _settle_ids(self) -> tuple[int, int]:
         """Give each job an id of its own; return how many rows are repeated, and further runs."""
         columns = self.rows.columns
+        if self.layout.record and len({*self.rows.get("cluster")[columns["taken"]]} - {None}) > 1:
+            self.source.notes.append(name_by_cluster(self.rows, columns["taken"]))
         if not self.layout.strict:
             again, more = refuse_repeated(self.rows, columns["taken"], ("gpus", "duration"))
             columns["taken"] &= ~again
