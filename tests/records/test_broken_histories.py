@@ -190,8 +190,10 @@ def test_nodes_are_those_of_a_file(tmp_path: Path) -> None:
     assert history.capacity.total == 32 and not history.capacity.measured
     assert history.capacity.nodes["partitions"].tolist() == [("gpu", "night"), ("night",)]
     assert "ran on n7, which is not among the nodes" in history.dropped["reason"][0]
-    frame = pd.DataFrame({"name": ["n1", "n2"], "gpus": [16, 16]})
-    assert read(tmp_path, [SACCT, *GOOD], nodes=frame).capacity.total == 32
+    frame = pd.DataFrame({"name": ["n1", "n2"], "gpus": [16, 16], "features": [["ib", "nv"], "ib"]})
+    capacity = read(tmp_path, [SACCT, *GOOD], nodes=frame).capacity
+    assert capacity.total == 32
+    assert capacity.nodes["features"].tolist() == [("ib", "nv"), ("ib",)]
     with pytest.raises(InstanceError, match="row 2, gpus: 'many' is no number of GPUs"):
         read(tmp_path, [SACCT, *GOOD], nodes=pd.DataFrame({"name": ["n1"], "gpus": ["many"]}))
     twice = pd.DataFrame({"name": ["n1", "n1"], "gpus": [8, 8], "gpu_type": ["a100", "v100"]})

@@ -31,7 +31,8 @@ def told(name: str, options: dict[str, Any]) -> dict[str, Any]:
         + " ".join(f"{node}:{amount}" for node, amount in r["nodes"])
         for r in rows
     ]
-    said = " | ".join([*history.warnings, *history.notes, *history.dropped["reason"]])
+    dropped = (f"{r['id']} {r['reason']}" for r in history.dropped.to_dict("records"))
+    said = " | ".join([*history.warnings, *history.notes, *dropped])
     return {"jobs": jobs, "said": said, "explained": round(history.explained.share, 2)}
 
 

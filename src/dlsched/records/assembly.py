@@ -113,17 +113,7 @@ class Assembly:
             there = sorted(self.clusters)
         several = len(there) > 1 and self.layout.record
         if several:
-            for column in ("id", "partition"):
-                texts = rows.get(column)
-                own = named & is_known(texts)
-                texts[own] = clusters[own] + "/" + texts[own]
-            held = zip(clusters[named], rows.columns["nodes"][named], strict=True)
-            nodes = [tuple(f"{name}/{node}" for node in names) for name, names in held]
-            rows.columns["nodes"][named] = tuples(nodes)
-            self.notes.append(
-                f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of "
-                "their cluster, as east/n1; choose with clusters= (--cluster)"
-            )
+            self.notes.append(cleaning.name_by_cluster(rows, rows.usable))
         if self.nodes is not None:
             self.nodes = of_clusters(self.nodes, there, several)
 

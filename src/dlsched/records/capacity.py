@@ -13,8 +13,10 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError
 from dlsched.records.readers.amounts import Gpus, parse_gpus, parse_gres
 from dlsched.records.readers.files import open_text
+from dlsched.records.readers.formats.tables import spell
 from dlsched.records.readers.hosts import expand_hosts
 from dlsched.records.readers.table import Table
+from dlsched.records.readers.values import name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,22 +101,24 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     import pandas as pd
 
     known = {str(name).strip().lower(): name for name in frame.columns}
-    for name in ("name", "gpus"):
-        if name not in known and not (name == "gpus" and "gres" in known):
-            some = ", ".join(map(str, frame.columns))
-            raise InstanceError(
-                where, "row 1", f"there is no column {name}", f"it has: {some}; write {COLUMNS}"
-            )
+    amount = "gpus" if "gpus" in known or "gres" not in known else "gres"
+    for name in ("name", amount):
+        if name not in known:
+            some = f"it has: {', '.join(map(str, frame.columns))}; write {COLUMNS}"
+            raise InstanceError(where, "row 1", f"there is no column {name}", some)
     more = [name for name in MORE if name in known]
     nodes: dict[tuple[str, str], dict[str, Any]] = {}
     for number, row in enumerate(frame.to_dict("records"), 2):
-        cells = {name: row[column] for name, column in known.items()}
-        gpus = _gpus(cells, where, number)
-        stated = {"gpus": gpus.number - gpus.parts, "gpu_type": _kind(cells) or gpus.kind}
-        stated |= {name: _spelled(cells[name]) for name in more}
-        partitions = _partitions(cells.get("partitions"))
+        cells = {name: spell(row[column]).strip() for name, column in known.items()}
+        gpus = _gpus(cells[amount], amount, f"row {number}, {amount}", where)
+        kind = name_of(cells.get("gpu_type", "")) or gpus.kind
+        stated = {"gpus": gpus.number - gpus.parts, "gpu_type": kind}
+        stated |= {name: cells[name] for name in more}
+        # sinfo marks the default partition with a star
+        listed = re.split(r"[,;\s]+", cells.get("partitions", ""))
+        partitions = [name.rstrip("*") for name in listed if name]
         try:
-            names = expand_hosts(_spelled(cells["name"]))
+            names = expand_hosts(cells["name"])
         except OptionError as error:
             raise InstanceError(where, f"row {number}, name", str(error), "name a node") from None
         for name in names:
@@ -130,12 +134,22 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     if not rows:
         raise InstanceError(where, "gpus", "no node has any", "name the nodes with GPUs")
     table = pd.DataFrame(rows, columns=[*COLUMNS, *more]).astype({"gpu_type": object})
-    for name in ("cpus", "memory"):
-        if name in more:
-            table[name] = pd.to_numeric(table[name], errors="coerce")
+    for name in {"cpus", "memory"} & {*more}:
+        table[name] = pd.to_numeric(table[name], errors="coerce")
     if "features" in more:
         table["features"] = [tuple(re.findall(r"[^,&\s]+", text)) for text in table["features"]]
     return table
+
+
+def _gpus(text: str, column: str, path: str, where: str) -> Gpus:
+    """Return what a node has; of GPUs that are cut into slices, the whole ones."""
+    try:
+        gpus = parse_gpus(text) if column == "gpus" else parse_gres(text)
+    except OptionError as error:
+        raise InstanceError(where, path, str(error), "as gpu:a100:8") from None
+    if gpus is None or (column == "gpus" and gpus.share is not None and gpus.slices is None):
+        raise InstanceError(where, path, f"{text!r:.40} is no whole number", "write one, as 8")
+    return gpus
 
 
 def of_clusters(nodes: pd.DataFrame, clusters: Sequence[str], several: bool) -> pd.DataFrame:
@@ -154,38 +168,6 @@ def of_clusters(nodes: pd.DataFrame, clusters: Sequence[str], several: bool) -> 
         known = zip(nodes["cluster"], nodes["partitions"], strict=True)
         nodes["partitions"] = [tuple(f"{c}/{name}" for name in names) for c, names in known]
     return nodes.drop(columns="cluster")
-
-
-def _gpus(cells: dict[str, Any], where: str, row: int) -> Gpus:
-    """Return what a node has; of GPUs that are cut into slices, the whole ones."""
-    column = "gpus" if "gpus" in cells else "gres"
-    text = _spelled(cells[column])
-    try:
-        gpus = parse_gpus(text) if column == "gpus" else parse_gres(text)
-    except OptionError as error:
-        raise InstanceError(where, f"row {row}, {column}", str(error), "as gpu:a100:8") from None
-    if gpus is None or (column == "gpus" and gpus.share is not None and gpus.slices is None):
-        problem = f"{text!r:.40} is no whole number"
-        raise InstanceError(where, f"row {row}, {column}", problem, "write one, as 8")
-    return gpus
-
-
-def _spelled(value: Any) -> str:
-    return "" if value is None else str(value).strip()
-
-
-def _kind(cells: dict[str, Any]) -> str | None:
-    kind = _spelled(cells.get("gpu_type"))
-    return None if kind.lower() in ("", "nan", "none") else kind
-
-
-def _partitions(cell: Any) -> tuple[str, ...]:
-    if isinstance(cell, list | tuple):
-        return tuple(map(str, cell))
-    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
-        return ()
-    # sinfo marks the default partition with a star
-    return tuple(name.rstrip("*") for name in re.split(r"[,;\s]+", str(cell).strip()) if name)
 
 
 def peaks(jobs: pd.DataFrame) -> pd.DataFrame:

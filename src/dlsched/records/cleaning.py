@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.rows import MOMENTS, Rows, tuples
+from dlsched.records.readers.rows import MOMENTS, Rows, is_known, tuples
 from dlsched.records.readers.values import LATEST, Flags, counted
 from dlsched.schema import brief
 
@@ -108,6 +108,24 @@ def settle_order(raw: Rows) -> Iterator[str]:
     if late.any():
         eligible[late] = start[late]
         yield f"{counted(int(late.sum()), 'job')} eligible after the start: eligible at the start"
+
+
+def name_by_cluster(raw: Rows, jobs: Flags) -> str:
+    """Give jobs of several clusters ids, partitions and nodes of their own; return the note."""
+    clusters = raw.get("cluster")
+    named = jobs & is_known(clusters)
+    for column in ("id", "partition"):
+        texts = raw.get(column)
+        own = named & is_known(texts)
+        texts[own] = clusters[own] + "/" + texts[own]
+    held = zip(clusters[named], raw.columns["nodes"][named], strict=True)
+    nodes = [tuple(f"{name}/{node}" for node in names) for name, names in held]
+    raw.columns["nodes"][named] = tuples(nodes)
+    there = sorted({*clusters[named]})
+    return (
+        f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of their "
+        "cluster, as east/n1; choose with clusters= (--cluster)"
+    )
 
 
 def refuse_repeated(

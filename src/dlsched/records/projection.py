@@ -14,7 +14,12 @@ from pydantic import ValidationError
 
 from dlsched.errors import InstanceError, OptionError, UnknownName, spelled
 from dlsched.records import plausibility
-from dlsched.records.cleaning import refuse_repeated, rounded_note, settle_starts
+from dlsched.records.cleaning import (
+    name_by_cluster,
+    refuse_repeated,
+    rounded_note,
+    settle_starts,
+)
 from dlsched.records.job import TraceJob
 from dlsched.records.readers.filler import EMPTY
 from dlsched.records.readers.format import Source, TraceFormat
@@ -232,6 +237,8 @@ class Projection:
     def _settle_ids(self) -> tuple[int, int]:
         """Give each job an id of its own; return how many rows are repeated, and further runs."""
         columns = self.rows.columns
+        if self.layout.record and len({*self.rows.get("cluster")[columns["taken"]]} - {None}) > 1:
+            self.source.notes.append(name_by_cluster(self.rows, columns["taken"]))
         if not self.layout.strict:
             again, more = refuse_repeated(self.rows, columns["taken"], ("gpus", "duration"))
             columns["taken"] &= ~again
@@ -288,11 +295,12 @@ class Projection:
     def _jobs(self, places: Ints) -> tuple[TraceJob, ...]:
         """Return the jobs of some rows."""
         columns = self.rows.columns
-        made: dict[str, list[Any]] = {
-            name: [make(value) for value in columns[name][places]]
-            for name, make in FIELDS.items()
-            if name in columns
-        }
+        made: dict[str, list[Any]] = {}
+        for name in (name for name in TraceJob.model_fields if name in columns):
+            values = columns[name][places].tolist()
+            is_text = columns[name].dtype == object and name not in MADE
+            make = MADE.get(name, exact)
+            made[name] = values if is_text else [make(value) for value in values]
         held = columns["nodes"][places], columns["amounts"][places], made["gpus"]
         made["nodes"] = [_nodes(*one) for one in zip(*held, strict=True)]
         jobs = []
@@ -355,20 +363,11 @@ def exact(value: float) -> Number | None:
     return int(value) if value == int(value) else Fraction(repr(float(value)))
 
 
-def _text(value: str | None) -> str | None:
-    return value
-
-
-FIELDS: Final[dict[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("gpus", "submit", "duration", "eligible", "start", "limit"), exact),
-    **dict.fromkeys(("interval", "iteration_time", "iterations", "batch_size"), exact),
-    **dict.fromkeys(("priority", "cpus", "memory"), exact),
-    **dict.fromkeys(("id", "user", "account", "partition", "gpu_type", "model"), _text),
-    **dict.fromkeys(("state", "qos"), _text),
+MADE: Final[dict[str, Callable[[Any], Any]]] = {
     "features": lambda text: None if text is None else tuple(text.split("&")),
     "stages": lambda values: tuple(map(exact, values)),
 }
-"""The fields of a job, and what makes them of the column of the same name."""
+"""What makes a field of a job of its column, where that is neither a number nor a text."""
 
 
 def _nodes(names: Sequence[str], amounts: Sequence[int], gpus: int) -> tuple[tuple[str, int], ...]:

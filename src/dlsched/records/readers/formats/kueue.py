@@ -18,6 +18,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final
 
@@ -73,6 +74,8 @@ def read(source: Source) -> Iterator[Rows]:
         try:
             found[i] = _workload(item, source.resource)
         except (AttributeError, KeyError, TypeError, ValueError, OptionError) as error:
+            with suppress(AttributeError, KeyError, TypeError):
+                found[i] = {"id": _name_of(item["metadata"])}
             reason = str(error) if isinstance(error, OptionError) else f"({error!r:.80})"
             rows.refuse_row(i, "", f"is no workload of Kueue that can be read: {reason}")
     columns = rows.columns
@@ -145,7 +148,7 @@ def _workload(item: dict[str, Any], resource: str) -> dict[str, Any]:
     if resource == "cpu" and nodes:  # parts of CPUs are rounded up on each
         gpus = gpus._replace(number=sum(nodes.values()))
     return {
-        "id": "/".join(filter(None, (meta.get("namespace"), meta["name"]))),
+        "id": _name_of(meta),
         "account": meta.get("namespace"),
         "user": next((labels[name] for name in LABELS if name in labels), None),
         "partition": spec.get("queueName"),
@@ -161,6 +164,10 @@ def _workload(item: dict[str, Any], resource: str) -> dict[str, Any]:
         "end": finished.get("lastTransitionTime"),
         "evicted": "Evicted" in conditions or bool(status.get("requeueState")),
     }
+
+
+def _name_of(meta: dict[str, Any]) -> str:
+    return "/".join(filter(None, (meta.get("namespace"), meta["name"])))
 
 
 def _amounts(spec: dict[str, Any], assigned: list[dict[str, Any]]) -> Counter[str]:
@@ -259,5 +266,9 @@ def _quantity(amount: Any) -> Any:
 
 
 FORMAT = TraceFormat(
-    title="workloads of Kueue as JSON or YAML", recognises=recognises, read=read, record=True
+    title="workloads of Kueue as JSON or YAML",
+    recognises=recognises,
+    read=read,
+    record=True,
+    cluster="the cluster, status.clusterName",
 )

@@ -376,4 +376,5 @@ FORMAT = TraceFormat(
     read=read,
     slurm=True,
     record=True,
+    cluster="the column Cluster",
 )

@@ -127,9 +127,10 @@ class Layout:
         own |= {f: name for f, name in self.optional.items() if {*names_of({f: name})} <= {*header}}
         named = {column.field for column in source.columns}
         columns = (*source.columns, *(c for c in make_columns(own) if c.field not in named))
-        needed: list[Sequence[str]] = [["gpus"], ["submit"]]
-        needed = needed if self.widths else [["id"], *needed]
-        if source.history:
+        needed: list[Sequence[str]] = [["id"], ["gpus"], ["submit"]]
+        if self.widths:
+            needed = []
+        elif source.history:
             needed += [["start", "wait"], ["end", "duration"]]
         elif source.needs_durations:
             needed += [["duration", "end"]]
