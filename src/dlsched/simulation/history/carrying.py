@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
+from dlsched.simulation.engine.policy import Policy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.divided import held_to
+from dlsched.simulation.policies.divided import Passing
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.workload.cluster import Cluster
-from dlsched.simulation.workload.workload import Workload
 
 
-class Carrying(BasePolicy):
+class Carrying(Passing):
     """Starts some jobs on their recorded nodes at the first decision; another policy does the rest.
 
     Parameters
@@ -29,31 +26,13 @@ class Carrying(BasePolicy):
     """
 
     def __init__(self, policy: Policy, jobs: Sequence[Id]) -> None:
-        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
-        self._policy = policy
+        super().__init__(policy)
         self._jobs = tuple(jobs)
         self.carried = len(self._jobs)
-        for name in STATED:
-            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
-        self.memory = getattr(policy, "memory", self.memory)
-
-    def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Let the other policy refuse a workload or a cluster; hold it to where jobs may run."""
-        self._policy = held_to(self._policy, workload, cluster)
-        self.memory = getattr(self._policy, "memory", self.memory)
-        check = getattr(self._policy, "check", None)
-        if callable(check):
-            check(workload, cluster)
 
     def decide(self, state: State) -> Decision:
         """Return the starts of the jobs that run already, then what the other policy decides."""
-        if state.number == 0:
-            return Decision(self._starts(state))
-        inner: Any = self._policy
-        inner.memory = self.memory
-        decision = self._policy.decide(state)
-        self.memory = getattr(inner, "memory", self.memory)
-        return decision
+        return super().decide(state) if state.number else Decision(self._starts(state))
 
     def _starts(self, state: State) -> dict[Id, Allocation]:
         """Return where these jobs run; one without recorded nodes is placed last."""

@@ -43,6 +43,33 @@ def held_to(policy: Policy, workload: Workload, cluster: Cluster) -> Policy:
     return Divided(policy, workload, cluster, where, POOL in keeps_to)
 
 
+class Passing(BasePolicy):
+    """A policy that passes what it is asked on to another one, held to where jobs may run."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
+        for name in STATED:
+            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
+        self.memory = getattr(policy, "memory", self.memory)
+        self._given: Any = policy
+        self._inner: Any = policy
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Let the other policy refuse a workload or a cluster; hold it to where jobs may run."""
+        self._inner = held_to(self._given, workload, cluster)
+        self.memory = getattr(self._inner, "memory", self.memory)
+        check = getattr(self._inner, "check", None)
+        if callable(check):
+            check(workload, cluster)
+
+    def decide(self, state: State) -> Decision:
+        """Return what the other policy decides."""
+        self._inner.memory = self.memory
+        decision: Decision = self._inner.decide(state)
+        self.memory = getattr(self._inner, "memory", self.memory)
+        return decision
+
+
 class Divided(BasePolicy):
     """Another policy, which decides for each class of jobs apart.
 

@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import STATED, BasePolicy, Policy
+from dlsched.simulation.engine.policy import Policy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.divided import held_to
+from dlsched.simulation.policies.divided import Passing
 from dlsched.simulation.policies.ordering import QueuePolicy
-from dlsched.simulation.workload.cluster import Cluster
-from dlsched.simulation.workload.workload import Workload
 
 
 def without_preemption(policy: Policy) -> Policy:
@@ -30,31 +28,16 @@ def without_preemption(policy: Policy) -> Policy:
     return Keeping(policy)
 
 
-class Keeping(BasePolicy):
+class Keeping(Passing):
     """Takes of another policy's decisions what starts on GPUs that are free."""
 
     def __init__(self, policy: Policy) -> None:
-        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
-        for name in STATED:
-            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
+        super().__init__(policy)
         self.preemptive = False
-        self._given = self._policy = policy
-        self.memory = getattr(policy, "memory", self.memory)
-
-    def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Let the other policy refuse a workload or a cluster; hold it to where jobs may run."""
-        self._policy = held_to(self._given, workload, cluster)
-        self.memory = getattr(self._policy, "memory", self.memory)
-        check = getattr(self._policy, "check", None)
-        if callable(check):
-            check(workload, cluster)
 
     def decide(self, state: State) -> Decision:
         """Return the starts of the other policy for which there is room."""
-        inner: Any = self._policy
-        inner.memory = self.memory
-        decision: Decision = inner.decide(state)
-        self.memory = getattr(inner, "memory", self.memory)
+        decision = super().decide(state)
         left = {
             view.server.id: [view.free, view.free_cpus, view.free_memory] for view in state.servers
         }
