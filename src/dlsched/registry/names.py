@@ -10,16 +10,8 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 BUILT_IN = (
-    "reclaiming",
-    "elastic",
-    "interleaving",
-    "utility",
-    "placement",
-    "sensitivity",
-    "workers",
-    "dispatch",
-    "shares",
-    "configurations",
+    *("reclaiming", "elastic", "interleaving", "utility", "placement"),
+    *("sensitivity", "workers", "dispatch", "shares", "configurations"),
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.display.table import Row
+from dlsched.display.table import Row, data_frame
 from dlsched.errors import DlschedError, InstanceError, OptionError, describe
 from dlsched.execution.executors import Answer, Chunks, Local, executor_of, validate_executor
 from dlsched.execution.guard import start_server
@@ -26,7 +26,7 @@ from dlsched.extras import require
 from dlsched.schema.files import make_folder
 from dlsched.sweeps.safe_csv import csv_bytes
 from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.store import AGAIN, FILE, Store, frame_of, is_empty, new_plan
+from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan
 from dlsched.sweeps.stored_runs import stored_runs
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task, freeze
@@ -230,14 +230,14 @@ class _Sweep:
         if not left:
             if self.on_plan:
                 self.on_plan(0)
-            return frame_of([])
+            return data_frame([])
         name = f"{node()}-{os.getpid()}-{secrets.token_hex(4)}.sqlite"
         file = out / SHARDS / "{}-of-{}".format(*part) / name
         remedy = "finished runs are kept: remove the cause, then submit the shard again"
         with Store(file, write=True, remedy=remedy) as store:
             store.plan(_rows(left), {"suite": suite.name, "began": now(), "node": node()})
             self._make(left, store, executor)
-            return stored_runs(store, simulation_rows(store.simulations()))
+            return data_frame(store.rows() + simulation_rows(store.simulations()))
 
     def _make(self, tasks: Sequence[Task], store: Store, executor: Executor) -> None:
         """Make the runs, and store each when it arrives."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dlsched.display.table import COLUMNS, Row
+from dlsched.display.table import Row
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
@@ -384,17 +384,6 @@ def read_rows(out: str | Path) -> pandas.DataFrame:
     with Store(out) as store:
         rows = store.rows() + store.simulations()
     return pd.DataFrame(rows, columns=[name for name in TYPES if name in _READ.split(", ")])
-
-
-def frame_of(rows: Sequence[Row]) -> pandas.DataFrame:
-    """Return rows as `data_frame` does, column by column, without another copy of each row."""
-    import pandas as pd
-
-    order = list(COLUMNS)
-    names = dict.fromkeys(name for row in rows for name in row)
-    names.pop("record", None)
-    ordered = sorted(names, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
-    return pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in ordered})
 
 
 def is_on_network(folder: Path) -> bool:
