@@ -12,6 +12,8 @@ from dlsched.display.table import summary_words
 from dlsched.extras import require
 from dlsched.results import statistics
 from dlsched.results.performance_profiles import CONFIDENCE
+from dlsched.results.status import FAILED
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +108,13 @@ class Comparison(pd.DataFrame):
         head = (
             f"{len(self):,} runs; with mean and median gap their {100 * CONFIDENCE:g} % intervals\n"
         )
-        return head + self._in_words().to_string(index=False)
+        failed = self[self["status"].isin(FAILED)]
+        first = failed.drop_duplicates(["problem", "method"]).to_dict("records")
+        notes = [
+            f"\n{row['method']} on {row['instance']}: {row['status']}: {shorten(row['reason'], 200)}"
+            for row in first
+        ]
+        return head + self._in_words().to_string(index=False) + "".join(notes)
 
     def _repr_html_(self) -> str | None:
         """Return the summary as a table."""
