@@ -32,6 +32,7 @@ MOVED = {
     "dlsched.simulation.clairvoyant": _CLAIMS,
     "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
+    "dlsched.sweeps.statistics": "dlsched.results.statistics",
     "dlsched.traces": "dlsched.records",
 }
 """What to use instead of modules and functions that are gone; an entry is kept until 0.2."""

@@ -6,7 +6,7 @@ import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -55,8 +55,8 @@ def compare(
     on_answer
         Called with each result or failure as soon as it is there, in the order of the rows.
     jobs
-        Number of runs at a time; from 2 on each is made in a process of its own, for which methods
-        must be names or functions of a module.
+        Number of runs at a time; from 2 on they are made in other processes, for which methods must
+        be names or functions of a module.
     on
         What makes the runs instead: an executor of `concurrent.futures`, or a client of Dask.
     **solve_options
@@ -131,20 +131,40 @@ def _answers(
             what = "a method or an option cannot go to another process"
             raise OptionError(f"jobs={jobs}: {what}: define it in a module of its own, or jobs=1")
     with executor_of(on, jobs) as pool:
-        futures = [pool.submit(one, *pair) for pair in pairs]
+        # A process takes longer to begin than a short run: each makes an eighth of a job's share.
+        size = max(1, len(pairs) // (8 * jobs)) if on is None else 1
+        parts = [pairs[i : i + size] for i in range(0, len(pairs), size)]
+        futures = [pool.submit(_several, one, part) for part in parts]
         try:
-            for (inst, method), future in zip(pairs, futures, strict=True):
+            for part, future in zip(parts, futures, strict=True):
                 try:
-                    answer = future.result()
+                    answers = future.result()
                 except (CallFailed, BrokenExecutor) as error:  # its process has ended
-                    labels = (method_labels([method])[0], describe(error), "crashed", inst.sha256)
-                    answer = Failure(inst.problem, inst.name, *labels)
-                if isinstance(answer, Result):
-                    link_instance(answer, inst)
-                yield answer
+                    several = len(part) > 1
+                    answers = [_alone(pool, one, pair) if several else error for pair in part]
+                for (inst, method), answer in zip(part, answers, strict=True):
+                    if isinstance(answer, Exception):
+                        labels = (method_labels([method])[0], describe(answer), "crashed")
+                        yield Failure(inst.problem, inst.name, *labels, inst.sha256)
+                        continue
+                    if isinstance(answer, Result):
+                        link_instance(answer, inst)
+                    yield answer
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _several(one: Callable[..., Any], pairs: Sequence[tuple[Instance, MethodLike]]) -> list[Any]:
+    return list(itertools.starmap(one, pairs))
+
+
+def _alone(pool: Executor, one: Callable[..., Any], pair: tuple[Instance, MethodLike]) -> Any:
+    """Make a run in a process of its own; return the error if that ends."""
+    try:
+        return pool.submit(one, *pair).result()
+    except (CallFailed, BrokenExecutor) as error:
+        return error
 
 
 def _refuse(instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options) -> None:

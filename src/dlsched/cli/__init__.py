@@ -62,8 +62,8 @@ _asked: set[str] = set()
 def command(name: str) -> Callable[..., None]:
     """Import a command, and return it as typer calls it.
 
-    It has ``--json``, ``--csv``, ``--quiet`` and ``--verbose``, options instead of groups of options,
-    and writes its answer. What it does meanwhile is shown on stderr.
+    It has ``--json``, ``--csv``, ``--quiet`` and ``--verbose``, options instead of groups of
+    options, and writes its answer. What it does meanwhile is shown on stderr.
     """
     module = import_module(f"dlsched.cli.{_MODULES.get(name, name)}")
     function = getattr(module, "list_" if name == "list" else name.replace("-", "_"))

@@ -12,6 +12,8 @@ from dlsched.display.table import summary_words
 from dlsched.extras import require
 from dlsched.results import statistics
 from dlsched.results.performance_profiles import CONFIDENCE
+from dlsched.results.status import FAILED
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,10 +105,13 @@ class Comparison(pd.DataFrame):
         """Return the summary as text."""
         if not self._is_whole:
             return super().__repr__()
-        head = (
-            f"{len(self):,} runs; with mean and median gap their {100 * CONFIDENCE:g} % intervals\n"
-        )
-        return head + self._in_words().to_string(index=False)
+        intervals = f"with mean and median gap their {100 * CONFIDENCE:g} % intervals"
+        lines = [f"{len(self):,} runs; {intervals}", self._in_words().to_string(index=False)]
+        failed = self[self["status"].isin(FAILED)].drop_duplicates(["problem", "method"])
+        for row in failed.to_dict("records"):
+            reason = shorten(row["reason"], 200)
+            lines.append(f"{row['method']} on {row['instance']}: {row['status']}: {reason}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:
         """Return the summary as a table."""

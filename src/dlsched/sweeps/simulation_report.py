@@ -122,7 +122,8 @@ def _read(store: Store, row: Row) -> Simulation:
     except (OSError, EOFError, ValueError) as error:
         where = f"the run of {row['policy']} on {row['instance']}"
         what = f"cannot be read as a simulation's log ({error})"
-        raise InstanceError(str(store.file), where, what, "remove the run, and run it again") from None
+        remedy = "remove the run, and run it again"
+        raise InstanceError(str(store.file), where, what, remedy) from None
 
 
 def _pictures(runs: Mapping[str, Simulation]) -> Iterator[Picture]:
