@@ -74,7 +74,7 @@ def test_a_problem_s_page_names_its_methods(name: str) -> None:
     assert [m for m in dlsched.list_methods(name).method if f"`{m}`" not in text] == []
 
 
-PACKAGES = {"records", "simulation", "sweeps", "testing"}
+PACKAGES = {"execution", "records", "simulation", "sweeps", "testing"}
 
 
 def api_pages() -> str:
