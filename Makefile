@@ -11,7 +11,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test pytest test-all lowest newest lint kernels docs dist schema claims library certificates clean
+.PHONY: demo library-runs readme test pytest test-all lowest newest lint kernels docs dist schema claims library certificates clean release-check
 
 demo: $(USABLE)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -82,6 +82,13 @@ certificates: $(READY)
 # Run the notebooks again, and keep their output.
 notebooks: $(READY)
 	$(BIN)/python docs/notebook_pages.py
+
+# What a release of today is: package, citation and changelog name one version.
+release-check:
+	grep -q '^VERSION = "$(VERSION)"' src/dlsched/names.py
+	grep -q '^version: $(VERSION)$$' CITATION.cff
+	grep -q "^date-released: $$(date -u +%F)$$" CITATION.cff
+	grep -q '^## $(VERSION)' CHANGELOG.md
 
 library: $(READY)
 	$(BIN)/python instances/make.py
