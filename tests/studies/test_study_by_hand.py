@@ -133,12 +133,12 @@ def test_what_runs_must_wait_as_the_record_does(tmp_path: Path) -> None:
 
 def test_waits_against_nodes(tmp_path: Path) -> None:
     """With a node more nobody waits; of two nodes either may go, or serve the other partition."""
-    study = dlsched.study(table(tmp_path, BEHIND), ["fifo"], add_nodes=["1", "2:n"], bounds=False)
+    study = dlsched.study(table(tmp_path, BEHIND), ["fifo"], add_nodes=[1, "2:n"], bounds=False)
     waits = study.nodes.set_index(["change", "policy"])["mean_wait"]
     assert waits.xs("fifo", level="policy").tolist() == [99, 0, 0]
     assert study.nodes["gpus"].tolist() == [4, 4, 8, 8, 12, 12]
     record = table(tmp_path, [*QUEUE, row(9, "p2", "n2", 0, 1)], nodes(["p1"], ["p2"]))
-    changes: Any = {"remove_nodes": ["n2"], "partition_of": ["n2=p1,p2", "n2=p1"]}
+    changes: Any = {"remove_nodes": "n2", "partition_of": ["n2=p1,p2", "n2=p1"]}
     moved = dlsched.study(record, ["fifo"], bounds=False, **changes).nodes
     moved = moved[moved["policy"] == "fifo"].set_index("change")
     # Two hours of p1 run beside each other; job 9 goes first on n2, for a minute.
@@ -165,18 +165,21 @@ def test_jobs_of_the_start_wait_if_their_node_is_gone(tmp_path: Path) -> None:
     ("change", "value", "said"),
     [
         ("add_nodes", "0", "'0' is no number of nodes"),
+        ("add_nodes", "1000000000", "is no number of nodes"),
         ("add_nodes", "2:m", "'m'"),
         ("remove_nodes", "n3", "'n3'"),
         ("remove_nodes", "3", "there are 2 such nodes"),
         ("remove_nodes", "n[1-2]", "are all nodes"),
         ("partition_of", "n1=p9", "'p9'"),
+        ("partition_of", "=p1", "no node is called ''"),
+        ("partition_of", "n1", "no partition is called ''"),
     ],
 )
 def test_changes_that_cannot_be(tmp_path: Path, change: str, value: str, said: str) -> None:
     """They are refused before anything is simulated."""
     record = table(tmp_path, QUEUE, nodes(["p1"], ["p1"]))
     with pytest.raises(DlschedError, match=re.escape(said)):
-        dlsched.study(record, ["fifo"], **{change: [value]})
+        dlsched.study(record, ["fifo"], **{change: value})
 
 
 def test_all_that_is_not_counted_is_said(tmp_path: Path) -> None:
