@@ -104,6 +104,25 @@ def test_each_partition_has_its_own_claim(tmp_path: Path) -> None:
     assert part.name == ""
 
 
+CASES = Path(__file__).parents[1] / "records" / "cases"
+
+
+@pytest.mark.parametrize("name", ["operator_part", "operator_types"])
+def test_what_nobody_can_save_is_not_claimed(name: str) -> None:
+    """Four jobs of an hour wait for n1: no policy waits less than the bound, a minute less each."""
+    given = CASES / "operator_part.csv" if name == "operator_part" else None
+    record = read_history(CASES / f"{name}.txt", timezone="UTC", nodes=given)
+    study = dlsched.study(record, ["fifo", "srsf"])
+    first, _ = study.verdict.claims
+    assert (first.wait, first.ran, first.reasons) == (5400, 5310, ())
+    assert study.limits[0].by_part == pytest.approx((5310, 0))
+    assert study.verdict.headline == (
+        "p1 (4 jobs): Supported: the record waits 1.5 h on average; knowing the jobs' limits, "
+        "policies would wait: fifo 1.5 h, srsf (without preemption) 1.5 h; no schedule can wait "
+        "less than 1.5 h. p2 (1 job): nobody waited."
+    )
+
+
 BEHIND = ["a,p,3,0,0,100,n,", "b,p,4,1,100,200,n,", "c,p,1,2,200,250,n,"]
 """First in, first out on 4 GPUs: c waits behind b, although it would end before b may start."""
 
@@ -325,8 +344,8 @@ def test_a_job_is_not_kept_from_where_it_ran(tmp_path: Path) -> None:
 
 def test_waits_for_cpus_alone_are_no_savings(tmp_path: Path) -> None:
     """A job without GPUs holds all CPUs of the only node: no policy sees it, and none waits."""
-    path = Path(__file__).parents[1] / "records" / "cases" / "sacct_cpu_full.txt"
-    study = dlsched.study(read_history(path, timezone="UTC"), ["fifo"], bounds=False)
+    record = read_history(CASES / "sacct_cpu_full.txt", timezone="UTC")
+    study = dlsched.study(record, ["fifo"], bounds=False)
     assert (study.explained.share, study.explained.without_cpus) == (1, 0)
     assert not study.supported
     said = "100 % of that is because CPUs of nodes were full, which policies do not see. No saving"
