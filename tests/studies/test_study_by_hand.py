@@ -104,6 +104,25 @@ def test_each_partition_has_its_own_claim(tmp_path: Path) -> None:
     assert part.name == ""
 
 
+CASES = Path(__file__).parents[1] / "records" / "cases"
+
+
+@pytest.mark.parametrize("name", ["operator_part", "operator_types"])
+def test_what_nobody_can_save_is_not_claimed(name: str) -> None:
+    """Four jobs of an hour wait for n1: no policy waits less than the bound, a minute less each."""
+    given = CASES / "operator_part.csv" if name == "operator_part" else None
+    record = read_history(CASES / f"{name}.txt", timezone="UTC", nodes=given)
+    study = dlsched.study(record, ["fifo", "srsf"])
+    first, _ = study.verdict.claims
+    assert (first.wait, first.ran, first.reasons) == (5400, 5310, ())
+    assert study.limits[0].by_part == pytest.approx((5310, 0))
+    assert study.verdict.headline == (
+        "p1 (4 jobs): Supported: the record waits 1.5 h on average; knowing the jobs' limits, "
+        "policies would wait: fifo 1.5 h, srsf (without preemption) 1.5 h; no schedule can wait "
+        "less than 1.5 h. p2 (1 job): nobody waited."
+    )
+
+
 BEHIND = ["a,p,3,0,0,100,n,", "b,p,4,1,100,200,n,", "c,p,1,2,200,250,n,"]
 """First in, first out on 4 GPUs: c waits behind b, although it would end before b may start."""
 
@@ -133,12 +152,12 @@ def test_what_runs_must_wait_as_the_record_does(tmp_path: Path) -> None:
 
 def test_waits_against_nodes(tmp_path: Path) -> None:
     """With a node more nobody waits; of two nodes either may go, or serve the other partition."""
-    study = dlsched.study(table(tmp_path, BEHIND), ["fifo"], add_nodes=["1", "2:n"], bounds=False)
+    study = dlsched.study(table(tmp_path, BEHIND), ["fifo"], add_nodes=[1, "2:n"], bounds=False)
     waits = study.nodes.set_index(["change", "policy"])["mean_wait"]
     assert waits.xs("fifo", level="policy").tolist() == [99, 0, 0]
     assert study.nodes["gpus"].tolist() == [4, 4, 8, 8, 12, 12]
     record = table(tmp_path, [*QUEUE, row(9, "p2", "n2", 0, 1)], nodes(["p1"], ["p2"]))
-    changes: Any = {"remove_nodes": ["n2"], "partition_of": ["n2=p1,p2", "n2=p1"]}
+    changes: Any = {"remove_nodes": "n2", "partition_of": ["n2=p1,p2", "n2=p1"]}
     moved = dlsched.study(record, ["fifo"], bounds=False, **changes).nodes
     moved = moved[moved["policy"] == "fifo"].set_index("change")
     # Two hours of p1 run beside each other; job 9 goes first on n2, for a minute.
@@ -165,18 +184,21 @@ def test_jobs_of_the_start_wait_if_their_node_is_gone(tmp_path: Path) -> None:
     ("change", "value", "said"),
     [
         ("add_nodes", "0", "'0' is no number of nodes"),
+        ("add_nodes", "1000000000", "is no number of nodes"),
         ("add_nodes", "2:m", "'m'"),
         ("remove_nodes", "n3", "'n3'"),
         ("remove_nodes", "3", "there are 2 such nodes"),
         ("remove_nodes", "n[1-2]", "are all nodes"),
         ("partition_of", "n1=p9", "'p9'"),
+        ("partition_of", "=p1", "no node is called ''"),
+        ("partition_of", "n1", "no partition is called ''"),
     ],
 )
 def test_changes_that_cannot_be(tmp_path: Path, change: str, value: str, said: str) -> None:
     """They are refused before anything is simulated."""
     record = table(tmp_path, QUEUE, nodes(["p1"], ["p1"]))
     with pytest.raises(DlschedError, match=re.escape(said)):
-        dlsched.study(record, ["fifo"], **{change: [value]})
+        dlsched.study(record, ["fifo"], **{change: value})
 
 
 def test_all_that_is_not_counted_is_said(tmp_path: Path) -> None:
@@ -322,8 +344,8 @@ def test_a_job_is_not_kept_from_where_it_ran(tmp_path: Path) -> None:
 
 def test_waits_for_cpus_alone_are_no_savings(tmp_path: Path) -> None:
     """A job without GPUs holds all CPUs of the only node: no policy sees it, and none waits."""
-    path = Path(__file__).parents[1] / "records" / "cases" / "sacct_cpu_full.txt"
-    study = dlsched.study(read_history(path, timezone="UTC"), ["fifo"], bounds=False)
+    record = read_history(CASES / "sacct_cpu_full.txt", timezone="UTC")
+    study = dlsched.study(record, ["fifo"], bounds=False)
     assert (study.explained.share, study.explained.without_cpus) == (1, 0)
     assert not study.supported
     said = "100 % of that is because CPUs of nodes were full, which policies do not see. No saving"

@@ -132,7 +132,8 @@ def study(
         told = f"the policies {', '.join(names)} have a name twice; give each once"
         raise OptionError(told if names else "a study needs a policy; give one, as backfill")
     period = history.within(*(window or (None, None)), partition=partition)
-    changed = list(changes(period, add_nodes, remove_nodes, partition_of))
+    asked = ([v] if isinstance(v, str) else v for v in (add_nodes, remove_nodes, partition_of))
+    changed = list(changes(period, *asked))
     place = None if folder is None else Path(folder)
     if place is not None:
         make_folder(place)

@@ -154,14 +154,14 @@ def changes(
     cluster = period.cluster
     if add or remove or partition_of:
         yield "as recorded", cluster
-    for text in add:
+    for text in map(str, add):
         number, like, _ = _some(text, cluster)
         new = [like.model_copy(update={"id": f"added-{k + 1}"}) for k in range(number)]
         yield (
             f"{number} more as {like.id}",
             cluster.model_copy(update={"servers": (*cluster.servers, *new)}),
         )
-    for text in remove:
+    for text in map(str, remove):
         gone = _named(text, cluster)
         if len(gone) == len(cluster.servers):
             raise OptionError(f"{text!r} are all nodes; remove fewer")
@@ -182,7 +182,7 @@ def changes(
 def _some(text: str, cluster: Cluster) -> tuple[int, Server, list[str]]:
     """Return a number of nodes, one that they are like, and the names of all that are."""
     number, _, name = text.partition(":")
-    if not number.isdecimal() or not int(number):
+    if not (number.isdecimal() and len(number) < 6 and int(number)):
         raise OptionError(
             f"{text!r} is no number of nodes; write one, as 4, or 4:n1 for some as n1"
         )
@@ -202,6 +202,6 @@ def _named(text: str, cluster: Cluster) -> set[str]:
             raise OptionError(f"{text!r}: there are {len(alike)} such nodes; name those that go")
         return {*alike[-number:]}
     names = {*expand_hosts(text)}
-    for name in names - cluster.by_id.keys():
+    for name in (names or {""}) - cluster.by_id.keys():
         raise UnknownName("node", name, cluster.by_id)
     return names

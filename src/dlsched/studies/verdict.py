@@ -120,8 +120,9 @@ def _claim(study: Figures, k: int) -> Claim:
     policy = study.ran.label.removeprefix(AS_RAN)
     begin = f"{part.name} ({counted(len(part.jobs), 'job')}): " if part.name else ""
     wait, ran = (outcome.mean(part) for outcome in (study.recorded, study.ran))
+    facts = (part.name, len(part.jobs), wait, ran)
     if wait < NOTHING:
-        return Claim(part.name, len(part.jobs), wait, ran, 1.0, (), f"{begin}nobody waited.", "")
+        return Claim(*facts, 1.0, (), f"{begin}nobody waited.", "")
     own = jobs[jobs["id"].isin(study.recorded.jobs["id"].iloc[part.jobs])]
     share, seen = (explained_share(own, f"held_back{end}") for end in ("", "_without_cpus"))
     reasons = []
@@ -143,9 +144,7 @@ def _claim(study: Figures, k: int) -> Claim:
         f"{100 * ENOUGH:.0f} % are asked for. In the simulator {policy} waits {span(ran)}, "
         f"{against(ran, wait)} the record; {100 * NEAR:.0f} % are allowed."
     )
-    return Claim(
-        part.name, len(part.jobs), wait, ran, min(share, seen), ordered, sentence, evidence
-    )
+    return Claim(*facts, min(share, seen), ordered, sentence, evidence)
 
 
 def _policies(study: Figures, k: int) -> str:
