@@ -343,7 +343,7 @@ def test_a_style_for_papers(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> N
     dlsched.save(ax, "wide.pdf")
     assert Path("wide.pdf").read_bytes().startswith(b"%PDF")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(dlsched.OptionError, match="xelatex is not installed: write .pdf"):
+    with pytest.raises(dlsched.OptionError, match=r"xelatex is not installed: write \.pdf"):
         dlsched.save(ax, "wide.pgf")
 
 
