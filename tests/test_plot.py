@@ -328,6 +328,25 @@ def test_time_by_size_has_a_point_for_each_run() -> None:
     assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
 
 
+def test_a_style_for_papers(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are as wide as a column or a page; PGF needs LaTeX, and says so."""
+    result = dlsched.solve("lyra-fig5")
+    for style, inches in (("paper", 3.3), ("paper-wide", 7.0)):
+        for ax in (
+            dlsched.plot(result, style=style),
+            dlsched.plot_comparison(table(), style=style),
+        ):
+            assert ax.figure.get_figwidth() == inches
+            assert ax.get_yticklabels()[0].get_fontfamily() == ["STIXGeneral"]
+    with pytest.raises(dlsched.OptionError, match="write one of paper, paper-wide"):
+        dlsched.plot(result, style="thesis")
+    dlsched.save(ax, "wide.pdf")
+    assert Path("wide.pdf").read_bytes().startswith(b"%PDF")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(dlsched.OptionError, match=r"xelatex is not installed: write \.pdf"):
+        dlsched.save(ax, "wide.pgf")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_is_legible_in_one_column(kind: str) -> None:
     """At 3.3 inches no text is below 6 points, and legend and labels are inside."""

@@ -1,5 +1,6 @@
 """Each command: what it says on stdout, in tables and in JSON, and its exit status."""
 
+import csv
 import gzip
 import json
 import shlex
@@ -148,6 +149,13 @@ def test_own_method() -> None:
     exact, first = json.loads(ran.stdout)
     assert (exact["gap"], first["gap"], first["gap_to_best"]) == (0, None, 0.5)
     assert "thinking" in ran.stderr
+    command = ["compare", "small.json", "-m", "exact", "-m", "mine_first:first", "-j", "2"]
+    files = ["runs.csv", "runs.json", "table.tex", "profile.pdf"]
+    said = run(*command, *(word for file in files for word in ("-o", file))).stdout
+    assert all(f"written: {file}" in said and Path(file).stat().st_size for file in files)
+    assert "mine\\_first:first" in Path("table.tex").read_text()
+    lines = list(csv.DictReader(run(*command, "--csv").stdout.splitlines()))
+    assert [line["method"] for line in lines] == ["exact", "mine_first:first"]
     (failed,) = data("compare", "small.json", "-m", "mine_first:broken", status=1)
     assert failed["status"] == "error"
     run("compare", "small.json", "-m", "mine_first:lazy", status=3)

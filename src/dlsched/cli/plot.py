@@ -43,6 +43,7 @@ def plot(
     width: Literal["single", "double"] = Option(
         "double", help="For one column of a paper, 3.3 inches, or for two, 7 inches."
     ),
+    style: Literal["paper"] | None = Option(None, help="A font like those of papers."),
     color_by: str | None = Option(
         None, metavar="NAME", help="What colours mean, as job or status."
     ),
@@ -72,6 +73,7 @@ def plot(
             instance=None if sol is None else inst,
             title=title,
             color_by=color_by,
+            style=style and ("paper" if width == "single" else "paper-wide"),
         )
         picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background)
     write_bytes(output, picture)

@@ -150,7 +150,7 @@ def compare(
         rows = api.comparison(
             loaded, method, on_answer=note, jobs=jobs, variant=variant, **shown, **vars(limits)
         )
-    for file in output:
+    for file in sorted(output, key=lambda file: file.suffix not in TABLES):  # runs before pictures
         say(Stage.BUILDING, str(file))
         table = api.as_comparison(data_frame(rows))
         api.save(table if file.suffix in TABLES else table.profile(style="paper"), file)

@@ -212,7 +212,7 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
     ax.set_title(problem.name, loc="left", fontsize=TITLE, fontweight="bold", pad=3)
     if bounded:
         ax.set_title("gap", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
-        _beside(ax, None, "optimal", va="bottom", color=PLAIN)
+        _beside(ax, None, "optimal in\nall levels", va="bottom", color=PLAIN)
     else:
         ax.set_xticks([])
         words = wrap(no_bound(problem), 0.3 * figure_width(), TEXT)

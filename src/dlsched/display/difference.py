@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.display.drawing.colours import SAME_LABEL, Differences
 from dlsched.display.drawing.legend import add_legend
-from dlsched.display.drawing.style import TITLE, figure_width, literal, new_figure, set_title, wrap
+from dlsched.display.drawing.style import (
+    TITLE,
+    figure_width,
+    literal,
+    new_figure,
+    set_title,
+    styled,
+    wrap,
+)
 from dlsched.display.plotting import draw_function, drawn_by, instance_of, standing
 from dlsched.errors import OptionError
 from dlsched.extras import require
@@ -30,6 +38,7 @@ _LINE = 1.35 * TITLE / 72
 """Inches of a line of a title."""
 
 
+@styled
 def plot_difference(
     a: Solution | Result,
     b: Solution | Result,

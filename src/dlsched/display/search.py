@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dlsched.display.charts import dress
 from dlsched.display.drawing.colours import ACCENT
 from dlsched.display.drawing.legend import finish
-from dlsched.display.drawing.style import new_axes, require_axes, set_labels
+from dlsched.display.drawing.style import new_axes, require_axes, set_labels, styled
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.results.objective import TOLERANCE, Level
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BOUND = "#0072b2"
 
 
+@styled
 def plot_search(result: Result, ax: Axes | None = None, *, title: str | None = None) -> Axes:
     """Draw the objective of the best solution and the bound over the seconds of a search.
 
