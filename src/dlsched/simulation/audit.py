@@ -8,7 +8,6 @@ wrong, through groups that share GPUs, and through different texts of shares, sp
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import math
@@ -32,6 +31,7 @@ from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import eligibility, obstacle
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
+from dlsched.solvers.garbage import no_collection
 
 TOLERANCE: Final = 1e-9
 """Of CPUs, memory and metrics, relative; times and work are compared exactly."""
@@ -140,18 +140,14 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
         jobs, segments and decisions, and that of all violations. There is no objective.
     """
     findings = Findings()
-    collects = gc.isenabled()
     try:
         # Rows and jobs are no cycles; looking for some while these are read takes a third more.
-        gc.disable()
-        record = Record(log, findings)
+        with no_collection():
+            record = Record(log, findings)
     except (*BROKEN, InstanceError, LogError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         findings.add("unreadable", "meta", reason)
         return Report(tuple(findings.violations), None, {"violations": 1})
-    finally:
-        if collects:
-            gc.enable()
     if "end" in record.meta:
         try:
             check_holdings(record)
