@@ -21,8 +21,7 @@ from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import PyomoBackend
-from dlsched.sweeps.instance_spec import InstanceSpec
-from dlsched.sweeps.workload_spec import BOUND, SIMULATION, WorkloadSpec
+from dlsched.sweeps.specs import BOUND, SIMULATION, InstanceSpec, WorkloadSpec
 
 Code = Mapping[str, str]
 """Digests and versions by name: ``python``, ``numpy``, ``code of dlsched``, ``module mine``."""
