@@ -87,7 +87,7 @@ class Job:
 
     def make(self, task: Task) -> Outcome | Refused:
         """Make a run in a process of its own; refuse it if the code is not the planned one."""
-        if (found := task.code_here()) != task.code:
+        if (found := task.code_here(age=1)) != task.code:
             return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
         started, thread, name = now(), threading.get_ident(), f"{task.instance.name} {task.method}"
         tell = self.on_stage
