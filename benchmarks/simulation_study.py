@@ -24,8 +24,8 @@ from figures import FOLDER
 from dlsched.display.table import Row
 from dlsched.sweeps import Store, read_suite
 from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
+from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.task import Task
-from dlsched.sweeps.workload_spec import BOUND
 
 STUDY = Path(__file__).parent / "suites" / "simulation-study.toml"
 PARTS = (

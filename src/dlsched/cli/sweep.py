@@ -18,7 +18,7 @@ from dlsched.sweeps import Suite, run_suite
 from dlsched.sweeps.report import findings
 from dlsched.sweeps.simulation_report import METRIC, spread_rows
 from dlsched.sweeps.simulation_rows import table_rows
-from dlsched.sweeps.workload_spec import BOUND
+from dlsched.sweeps.specs import BOUND
 
 MOST_LINES = 20
 _LABELS = ["policy", "method<1", "options<2"]

@@ -156,7 +156,7 @@ class _Call:
         self.folder, self.known = folder, dict[int, Any]()
         with _starting:
             start_server()
-            fresh = not _server or _server[0] != sources.library_identity()
+            fresh = not _server or _server[0] != sources.library_identity(age=1)
             context: Any = multiprocessing.get_context("spawn" if fresh else "forkserver")
             self.process = context.Process(target=_serve, args=(str(folder), content, told))
             with _without_main():

@@ -17,6 +17,7 @@ import pkgutil
 import site
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -30,14 +31,27 @@ _CALLS = ("import_module", "__import__")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
-def library_identity() -> str:
+def library_identity(age: float = 0.0) -> str:
     """Return the library's version, or one digest over its files if these are no installed ones.
 
-    It is looked for anew in each call: files may have changed.
+    Files may have changed since it was asked for before.
+
+    Parameters
+    ----------
+    age
+        Seconds that an answer may be old.
     """
     if _INSTALLED & set(_LIBRARY.parts):
         return version(_LIBRARY.name)
-    return _library_digest(tuple(sorted(_library_files(os.fspath(_LIBRARY)))))
+    moment, known = _latest[0]
+    if not known or time.monotonic() > moment + age:
+        moment = time.monotonic()
+        known = _library_digest(tuple(sorted(_library_files(os.fspath(_LIBRARY)))))
+        _latest[0] = moment, known
+    return known
+
+
+_latest = [(0.0, "")]
 
 
 def _library_files(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -256,7 +256,7 @@ class _Sweep:
         def add(outcomes: Sequence[Outcome]) -> None:
             nonlocal remaining
             for outcome in outcomes:
-                store.add(outcome)
+                store.fill([outcome])
                 remaining -= 1
                 if self.on_row:
                     self.on_row(outcome.row, remaining)

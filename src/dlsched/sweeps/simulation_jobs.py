@@ -18,7 +18,7 @@ from dlsched.simulation import Cluster
 from dlsched.simulation.workload.cluster import TRAINING, Loan
 from dlsched.simulation.workload.generators.generated import GENERATORS, SERVERS
 from dlsched.simulation.workload.profiles import FILES, validate_options
-from dlsched.sweeps.workload_spec import WorkloadSpec
+from dlsched.sweeps.specs import WorkloadSpec
 
 UNIFORM = ("servers", "gpus", "cpus", "memory")
 """Fields that say what all servers have."""

@@ -19,7 +19,7 @@ from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
 from dlsched.sweeps.simulation_rows import load_simulation, table_rows
 from dlsched.sweeps.store import Store
-from dlsched.sweeps.workload_spec import BOUND
+from dlsched.sweeps.specs import BOUND
 
 METRIC = "mean_jct"
 _LABELS = ("policy", "method", "options")

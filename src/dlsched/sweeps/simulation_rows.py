@@ -20,7 +20,7 @@ from dlsched.simulation import Simulation
 from dlsched.simulation.bounds import METRICS
 from dlsched.simulation.log import Log
 from dlsched.sweeps.simulations import OVER
-from dlsched.sweeps.workload_spec import BOUND
+from dlsched.sweeps.specs import BOUND
 
 SHOWN = ("mean_jct", "p99_jct", "makespan", "mean_queueing", "utilization")
 """The metrics in tables."""

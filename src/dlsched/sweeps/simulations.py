@@ -16,10 +16,10 @@ from dlsched.display.table import Row
 from dlsched.errors import plain
 from dlsched.results.status import Status, Termination
 from dlsched.schema.quantities import to_json
-from dlsched.simulation import simulate
-from dlsched.simulation.bounds import METRICS
+from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation.bounds import METRICS, bound
+from dlsched.sweeps.specs import BOUND, WorkloadSpec
 from dlsched.sweeps.task import Task
-from dlsched.sweeps.workload_spec import BOUND, WorkloadSpec, bound_of
 
 OVER: Mapping[str, Mapping[str, bool]] = {
     "alone": {},
@@ -40,11 +40,11 @@ def run_simulation(
     A simulation whose log the auditor does not confirm is ``rejected``; so is, in tables, one that
     beats a bound (`dlsched.sweeps.simulation_rows`).
     """
-    workload, cluster = spec.make()
-    columns |= {"size": len(workload.jobs), "instance_sha256": spec.digest()}
+    workload, cluster, digest = spec.make()
+    columns |= {"size": len(workload.jobs), "instance_sha256": digest}
     begin()
     if task.method == BOUND:
-        _run_bound(task, spec, columns)
+        _run_bound(task, spec, columns, (workload, cluster))
         return None
     began = time.perf_counter()
     arguments = dict(task.options)
@@ -82,11 +82,13 @@ def run_simulation(
     return gzip.compress(content, compresslevel=6, mtime=0)
 
 
-def _run_bound(task: Task, spec: WorkloadSpec, columns: Row) -> None:
+def _run_bound(
+    task: Task, spec: WorkloadSpec, columns: Row, made: tuple[Workload, Cluster]
+) -> None:
     """Compute lower bounds on all metrics that have one."""
     began = time.perf_counter()
     given: Mapping[str, Any] = task.options
-    bounds = {metric: bound_of(spec, metric, **OVER[given["over"]]) for metric in METRICS}
+    bounds = {metric: bound(*made, metric, **OVER[given["over"]]) for metric in METRICS}
     record = {"bounds": {metric: limit.source for metric, limit in bounds.items()}}
     record |= {"over": dict(given)} | _about(spec)
     seconds = time.perf_counter() - began

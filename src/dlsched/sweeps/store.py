@@ -23,59 +23,31 @@ from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
 from dlsched.schema.files import make_folder
+from dlsched.sweeps.specs import SIMULATION
 from dlsched.sweeps.work import Outcome
-from dlsched.sweeps.workload_spec import SIMULATION
 
 if TYPE_CHECKING:
     import filelock
     import pandas
 
-TYPES: dict[str, str] = {
-    "key": "TEXT PRIMARY KEY",
-    "position": "INTEGER",
-    "instance": "TEXT NOT NULL",
-    "instance_sha256": "TEXT",
-    "problem": "TEXT NOT NULL",
-    "variant": "TEXT",
-    "variant_sha256": "TEXT",
-    "size": "INTEGER",
-    "source": "TEXT NOT NULL",
-    "method": "TEXT NOT NULL",
-    "resolved_method": "TEXT",
-    "kind": "TEXT",
-    "options": "TEXT NOT NULL",
-    "seed": "INTEGER NOT NULL",
-    "repetition": "INTEGER NOT NULL",
-    "status": "TEXT",
-    "termination": "TEXT",
-    "reason": "TEXT",
-    "objective": "TEXT",
-    "bound": "TEXT",
-    "gap": "REAL",
-    "gap_level": "TEXT",
-    "bound_kind": "TEXT",
-    "seconds": "REAL",
-    "build_seconds": "REAL",
-    "solve_seconds": "REAL",
-    "check_seconds": "REAL",
-    "run_seconds": "REAL",
-    "peak_memory_bytes": "INTEGER",
-    "versions": "TEXT",
-    "machine": "TEXT",
-    "engine": "TEXT",
-    "node": "TEXT",
-    "started": "TEXT",
-    "solution_sha256": "TEXT",
-    "record": "TEXT",
-    "solution": "BLOB",
+_COLUMNS = (
+    "key position instance instance_sha256 problem variant variant_sha256 size source method "
+    "resolved_method kind options seed repetition status termination reason objective bound gap "
+    "gap_level bound_kind seconds build_seconds solve_seconds check_seconds run_seconds "
+    "peak_memory_bytes versions machine engine node started solution_sha256 record solution"
+).split()  # noqa: SIM905
+_KINDS = {
+    **dict.fromkeys(("position", "size", "seed", "repetition", "peak_memory_bytes"), "INTEGER"),
+    **{name: "REAL" for name in _COLUMNS if name == "gap" or name.endswith("seconds")},
+    **{"key": "TEXT PRIMARY KEY", "solution": "BLOB"},
 }
+TYPES = {name: _KINDS.get(name, "TEXT") for name in _COLUMNS}
 """The columns of ``runs`` with their SQL types; `dlsched.display.table.COLUMNS` has their meaning.
 ``status`` is null of a run that is not made. ``record`` is the result as JSON: the trajectory,
 certified bounds, exact fractions. ``solution`` is its file, or the log of a simulation, gzipped."""
 _READ = ", ".join(name for name in TYPES if name not in ("position", "solution"))
-_PLANNED = [name for name in TYPES if name in (
-    "key", "position", "instance", "problem", "source", "method", "options", "seed", "repetition",
-)]  # fmt: skip
+_PLANNED = ["key", "position", "instance", "problem", "source", "method", "options"]
+_PLANNED += ["seed", "repetition"]
 AGAIN = ("killed", "changed")
 """Statuses with a cause outside the run: such a run is made again by the next sweep."""
 FILE = "results.sqlite"
@@ -234,12 +206,8 @@ class Store:
             self.base.execute("DELETE FROM runs WHERE position IS NULL AND status IS NULL")
             self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
 
-    def add(self, *outcomes: Outcome) -> None:
-        """Store runs, which replace rows of the same keys: all of them or none."""
-        self.fill(outcomes)
-
     def fill(self, outcomes: Iterable[Outcome]) -> None:
-        """Store many runs: all of them or none."""
+        """Store runs, which replace rows of the same keys: all of them or none."""
         with self._clear_errors(), self._transaction():
             for outcome in outcomes:
                 row = outcome.row | {"solution": outcome.solution}

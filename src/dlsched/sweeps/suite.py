@@ -51,12 +51,11 @@ from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Id, PositiveAmount, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
-from dlsched.sweeps import workload_spec
-from dlsched.sweeps.instance_spec import InstanceSpec, VariantSpec
+from dlsched.sweeps import specs
 from dlsched.sweeps.simulation_entry import SimulationEntry
 from dlsched.sweeps.simulation_jobs import Seeds, workload_specs
+from dlsched.sweeps.specs import BOUND, InstanceSpec, VariantSpec, WorkloadSpec
 from dlsched.sweeps.task import Limits, Task, planned
-from dlsched.sweeps.workload_spec import BOUND, WorkloadSpec
 
 MAX_BYTES = 2**20
 MOST_RUNS = 1_000_000
@@ -383,7 +382,7 @@ def read_suite(path: str | Path, *, many_runs: bool = False) -> Suite:
     InstanceError
         If the file or an entry cannot be used; it names the field and the remedy.
     """
-    workload_spec.forget()
+    specs.forget()
     (suite,) = _read(Path(path), (), set(), _Count(math.inf if many_runs else MOST_RUNS))
     return suite
 

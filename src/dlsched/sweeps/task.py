@@ -21,8 +21,7 @@ from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import PyomoBackend
-from dlsched.sweeps.instance_spec import InstanceSpec
-from dlsched.sweeps.workload_spec import BOUND, SIMULATION, WorkloadSpec
+from dlsched.sweeps.specs import BOUND, SIMULATION, InstanceSpec, WorkloadSpec
 
 Code = Mapping[str, str]
 """Digests and versions by name: ``python``, ``numpy``, ``code of dlsched``, ``module mine``."""
@@ -100,10 +99,13 @@ class Task:
         }
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=repr).encode()).hexdigest()
 
-    def code_here(self) -> Code:
-        """Return the identity of the code that this process would make the run with."""
+    def code_here(self, age: float = 0.0) -> Code:
+        """Return the identity of the code that this process would make the run with.
+
+        What is known of the library may be some seconds old.
+        """
         own = users_modules(self.instance.problem, self.method, self.options)
-        return _code(own, self.folder, self.limits.solver, sources.library_identity())
+        return _code(own, self.folder, self.limits.solver, sources.library_identity(age))
 
 
 def planned(tasks: Iterable[Task]) -> Iterator[Task]:

@@ -29,11 +29,10 @@ from dlsched.registry import names
 from dlsched.results.result import Result
 from dlsched.schema.files import json_text
 from dlsched.schema.quantities import to_json
-from dlsched.sweeps import instance_spec
-from dlsched.sweeps.instance_spec import InstanceSpec
+from dlsched.sweeps import specs
 from dlsched.sweeps.simulations import run_simulation
+from dlsched.sweeps.specs import SIMULATION, InstanceSpec, WorkloadSpec
 from dlsched.sweeps.task import Task, differences, machine, versions
-from dlsched.sweeps.workload_spec import SIMULATION, WorkloadSpec
 from dlsched.variants import VariantProblem
 
 SHARE = 0.9
@@ -88,7 +87,7 @@ class Job:
 
     def make(self, task: Task) -> Outcome | Refused:
         """Make a run in a process of its own; refuse it if the code is not the planned one."""
-        if (found := task.code_here()) != task.code:
+        if (found := task.code_here(age=1)) != task.code:
             return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
         started, thread, name = now(), threading.get_ident(), f"{task.instance.name} {task.method}"
         tell = self.on_stage
@@ -232,7 +231,7 @@ def execute(task: Task, entries: Mapping[str, Iterable[EntryPoint]]) -> Outcome 
     solution = None
     try:
         solution = _run(task, columns)
-    except instance_spec.Changed as error:
+    except specs.Changed as error:
         columns |= {"status": "changed", "reason": plain(str(error))}
     except MemoryError as error:
         columns |= {"status": "memory", "reason": describe(error)}
