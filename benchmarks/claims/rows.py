@@ -17,7 +17,7 @@ from typing import Any
 from cells import cell, numbers
 
 HERE = Path(__file__).resolve().parent
-PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
+PAPERS = ("lyra", "muri", "hadar", "mast", "synergy", "sia")
 VERDICTS = {
     "holds": "{} hold",
     "same direction, other inputs": "{} have the same direction on other inputs",

@@ -83,3 +83,47 @@ def _scip(form: StandardForm, level: int, run: Run) -> Answer:
     values = None if best is None else np.array([best[x] for x in columns])
     bound = model.getDualbound() + form.offsets[level]
     return Answer(values, bound if abs(bound) < 1e19 else None, proven, model.getStatus())
+
+
+def glpk(instance: Instance, run: Run) -> Claim:
+    """GLPK on the whole model, level by level, the solver of Sia's public code."""
+    return by_levels(instance, run, _glpk, "cvxopt")
+
+
+def _glpk(form: StandardForm, level: int, run: Run) -> Answer:
+    from cvxopt import glpk as solver
+    from cvxopt import matrix, spmatrix
+
+    sign = 1.0 if form.senses[level] == "min" else -1.0
+    rows = form.A.tocoo()
+    count = form.A.shape[1]
+    sides = [(form.row_upper, 1.0), (form.row_lower, -1.0), (form.upper, 1.0), (form.lower, -1.0)]
+    data, places, columns, limits = [], [], [], []
+    first = 0
+    for limit, direction in sides:
+        bound = np.isfinite(limit)
+        place = np.cumsum(bound) - 1 + first
+        of_rows = (
+            len(limit) == form.A.shape[0] and limit is not form.upper and limit is not form.lower
+        )
+        i, j, v = (
+            (rows.row, rows.col, rows.data)
+            if of_rows
+            else (np.arange(count),) * 2 + (np.ones(count),)
+        )
+        kept = bound[i]
+        data += (direction * v[kept]).tolist()
+        places += place[i[kept]].tolist()
+        columns += j[kept].tolist()
+        limits += (direction * limit[bound]).tolist()
+        first += int(bound.sum())
+    status, found = solver.ilp(
+        matrix(sign * form.costs[level]),
+        spmatrix(data, places, columns, (first, count)),
+        matrix(limits),
+        I=set(np.flatnonzero(form.integer).tolist()),
+        options={"msg_lev": "GLP_MSG_OFF", "tm_lim": max(1, int(1000 * min(run.remaining(), 1e6)))},
+    )
+    values = None if found is None else np.array(found).ravel()
+    value = None if values is None else form.value(level, values)
+    return Answer(values, value, status == "optimal", status)

@@ -136,3 +136,12 @@ def test_the_first_rounds_of_the_cluster_are_proved() -> None:
     instance = dlsched.load("configurations-64-philly")
     proof = dlsched.prove(instance, dlsched.solve(instance).solution)
     assert [level.kind for level in proof.levels] == ["certified", "certified"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_round_of_2048_gpus_is_solved(seed: int) -> None:
+    """1,000 jobs are at the optimum, which is within 1e-4 of the bound of the prices."""
+    best = dlsched.solve(dlsched.generate("configurations", seed, jobs=1000, scale=32))
+    bound = best.certified.cost
+    assert best.status == "optimal" and best.objective is not None and bound is not None
+    assert bound.value <= best.objective.cost <= bound.value * Fraction("1.0001")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dlsched.problems.configurations.definition.check import LEVELS, check, place
 from dlsched.problems.configurations.definition.schema import Instance, Solution
-from dlsched.registry import Problem, Start
+from dlsched.registry import Problem, Start, When
 
 
 def cells(
@@ -32,5 +32,5 @@ PROBLEM = Problem(
     package=__name__,
     cells=cells,
     paper_method="sia_public",
-    starts=(Start("greedy"),),
+    starts=(Start("greedy", When.LAST),),
 )
