@@ -286,10 +286,10 @@ def test_files_of_results_and_simulations(workdir: Path) -> None:
         assert dlsched.load_result(name) == result
         assert dlsched.load_solution(name) == result.solution
     dlsched.save(dlsched.solve("lyra-fig5", "lp"), "bound.json")
-    with pytest.raises(dlsched.InstanceError, match="bound.json: solution: is missing"):
+    with pytest.raises(dlsched.InstanceError, match=r"bound\.json: solution: is missing"):
         dlsched.load_solution("bound.json")
     dlsched.save(result.solution, "solution.json")
-    with pytest.raises(dlsched.InstanceError, match=r"solution.json: \w+: is missing"):
+    with pytest.raises(dlsched.InstanceError, match=r"solution\.json: \w+: is missing"):
         dlsched.load_result("solution.json")
     run = simulate(Workload.from_trace("sample-philly", limit=20), Cluster.uniform(2, 8), "srtf")
     dlsched.save(run, "run.sqlite")
