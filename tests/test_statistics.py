@@ -13,6 +13,7 @@ import pytest
 import dlsched
 from dlsched.results import statistics
 from dlsched.results.statistics import Row, profiles
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.sweeps.stored_runs import evaluate_rows
 
 
@@ -275,6 +276,28 @@ def test_files_of_a_comparison(table: Any, workdir: Path) -> None:
     dlsched.save(dlsched.load("lyra-fig5"), "lyra.json")
     with pytest.raises(dlsched.InstanceError, match="is no comparison"):
         dlsched.load_comparison("lyra.json")
+
+
+def test_files_of_results_and_simulations(workdir: Path) -> None:
+    """They come back with the same content; what is something else is refused by name."""
+    result = dlsched.solve("lyra-fig5", certify=True)
+    for name in ("result.json", "result.json.gz"):
+        dlsched.save(result, name)
+        assert dlsched.load_result(name) == result
+        assert dlsched.load_solution(name) == result.solution
+    dlsched.save(dlsched.solve("lyra-fig5", "lp"), "bound.json")
+    with pytest.raises(dlsched.InstanceError, match=r"bound\.json: solution: is missing"):
+        dlsched.load_solution("bound.json")
+    dlsched.save(result.solution, "solution.json")
+    with pytest.raises(dlsched.InstanceError, match=r"solution\.json: \w+: is missing"):
+        dlsched.load_result("solution.json")
+    run = simulate(Workload.from_trace("sample-philly", limit=20), Cluster.uniform(2, 8), "srtf")
+    dlsched.save(run, "run.sqlite")
+    back = Simulation("run.sqlite")
+    assert back.summary == run.summary and back.meta == run.meta and back.audit().feasible
+    Path("other.sqlite").write_bytes(b"SQLite format 3\0" + b"\0" * 84)
+    with pytest.raises(dlsched.DlschedError, match="cannot be read as a log"):
+        Simulation("other.sqlite")
 
 
 def test_jobs(table: Any) -> None:

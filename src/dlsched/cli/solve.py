@@ -21,8 +21,7 @@ from dlsched.run import Stage
 from dlsched.solvers.backend import find_backend
 from dlsched.variants import VariantProblem, owner_of
 
-TABLES = (".csv", ".json", ".tex")
-"""Endings of files for tables."""
+TABLES = (".csv", ".json", ".tex")  # endings of files
 
 
 def solve(
