@@ -18,8 +18,8 @@ from dlsched.results.statistics import Interval, Line, holm, interval, signed_ra
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
 from dlsched.sweeps.simulation_rows import load_simulation, table_rows
-from dlsched.sweeps.store import Store
 from dlsched.sweeps.specs import BOUND
+from dlsched.sweeps.store import Store
 
 METRIC = "mean_jct"
 _LABELS = ("policy", "method", "options")

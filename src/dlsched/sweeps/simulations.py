@@ -88,7 +88,8 @@ def _run_bound(
     """Compute lower bounds on all metrics that have one."""
     began = time.perf_counter()
     given: Mapping[str, Any] = task.options
-    bounds = {metric: bound(*made, metric, **OVER[given["over"]]) for metric in METRICS}
+    sharing = OVER[given["over"]].get("sharing", False)
+    bounds = {metric: bound(*made, metric, sharing=sharing) for metric in METRICS}
     record = {"bounds": {metric: limit.source for metric, limit in bounds.items()}}
     record |= {"over": dict(given)} | _about(spec)
     seconds = time.perf_counter() - began

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     import filelock
     import pandas
 
-_COLUMNS = (
+_NAMES = (
     "key position instance instance_sha256 problem variant variant_sha256 size source method "
     "resolved_method kind options seed repetition status termination reason objective bound gap "
     "gap_level bound_kind seconds build_seconds solve_seconds check_seconds run_seconds "
     "peak_memory_bytes versions machine engine node started solution_sha256 record solution"
-).split()  # noqa: SIM905
+)
+_COLUMNS = _NAMES.split()
 _KINDS = {
     **dict.fromkeys(("position", "size", "seed", "repetition", "peak_memory_bytes"), "INTEGER"),
     **{name: "REAL" for name in _COLUMNS if name == "gap" or name.endswith("seconds")},
