@@ -51,21 +51,43 @@ def pythons(job: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_workflow_has_what_a_forge_needs(file: Path) -> None:
-    """It has a name, events, and jobs with a machine, a time limit and steps; it may only read."""
+    """It has a name, events, and jobs with a machine, a time limit and steps; it may only read.
+
+    Actions are named by their digests, with the version beside it.
+    """
     data = yaml.safe_load(file.read_text())
     assert data["name"] == file.stem
-    assert {"push", "pull_request", "workflow_dispatch"} <= set(data[True])  # YAML 1.1 reads "on"
+    events = {"push", "pull_request", "workflow_dispatch"}
+    assert (events if file.stem != "release" else {"push"}) <= set(data[True])  # "on" in YAML 1.1
     assert data["permissions"] == {"contents": "read"}
     for job in data["jobs"].values():
+        if "uses" in job:  # the jobs of another workflow
+            assert (ROOT / job["uses"]).is_file()
+            continue
         assert job["runs-on"] and job["timeout-minutes"] and job["steps"]
         assert all(("run" in step) != ("uses" in step) for step in job["steps"])
-        assert all(re.search(r"@v\d+$", step.get("uses", "@v1")) for step in job["steps"])
+    pinned = re.findall(r"- uses: \S+@[0-9a-f]{40}  # v[\d.]+$", file.read_text(), re.M)
+    others = re.findall(r"^ {8}uses: \S+@[0-9a-f]{40}  # v[\d.]+$", file.read_text(), re.M)
+    assert len(pinned) + len(others) == file.read_text().count("uses: ") - (
+        "uses: ./" in file.read_text()
+    )
+
+
+def test_a_release_is_what_its_tag_says() -> None:
+    """It is published only after tests and wheels, by a job that stores no token."""
+    found = yaml.safe_load((WORKFLOWS[0].parent / "release.yml").read_text())
+    assert found[True] == {"push": {"tags": ["v*"]}}
+    publish = found["jobs"]["publish"]
+    assert publish["needs"] == ["tests", "wheels"]
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "make release-check" in commands(found["jobs"]["version"])
+    assert "workflow_call" in yaml.safe_load((WORKFLOWS[0].parent / "wheels.yml").read_text())[True]
 
 
 def test_every_make_target_exists() -> None:
     """What the workflows, forms and guides make is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    text = "\n".join(map(commands, jobs().values()))
+    text = "\n".join(commands(job) for job in jobs().values() if "steps" in job)
     asked = set(re.findall(r"\bmake ([a-z-]+)", text))
     assert asked >= {"test", "test-all", "lowest", "newest", "docs", "dist"}
     for guide in (ROOT / "CONTRIBUTING.md", ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"):
@@ -79,7 +101,7 @@ def test_pythons_are_those_of_the_project() -> None:
     assert pythons(found["test"]) == PYTHONS
     assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
     assert pythons(found["lowest"]) == PYTHONS[:1]
-    others = {p for name, job in found.items() if name != "deploy" for p in pythons(job)}
+    others = {p for job in found.values() if "setup-python" in str(job) for p in pythons(job)}
     assert others <= set(PYTHONS)
 
 
@@ -94,7 +116,7 @@ def test_the_public_checker_is_the_documented_one() -> None:
 def test_only_the_main_branch_is_deployed() -> None:
     """One job may write pages; it waits for the build and is for the main branch alone."""
     writing = {name: job for name, job in jobs().items() if "permissions" in job}
-    assert set(writing) == {"deploy"}
+    assert set(writing) == {"deploy", "publish"}
     deploy = writing["deploy"]
     assert deploy["needs"] == "build"
     assert "github.ref == 'refs/heads/main'" in deploy["if"]
