@@ -125,6 +125,8 @@ def start_server(*preload: str) -> None:
     with _starting:
         if not _server and "forkserver" in multiprocessing.get_all_start_methods():
             modules = [__name__, "dlsched.api", *preload]
+            if multiprocessing.get_start_method(allow_none=True) == "loky":
+                modules.append("loky.backend.context")  # where processes learn this name
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(modules)
             _server.append(sources.library_identity())
