@@ -1,6 +1,7 @@
 """Pages: their Python runs, formulas are right, what programs write of them is of today."""
 
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -24,6 +25,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "own-cluster.md", "thousand.md"}
 """Pages whose blocks take many seconds, or several in calls that other tests make."""
+NEEDS = re.compile(r"<!-- not run: needs (\w+) -->")
+"""What a block left out imports; it runs where that is installed, but not on the site."""
 BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
 FEWER = {
     "SEEDS = 125\n": "SEEDS = 5\n",
@@ -55,7 +58,7 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setitem(rcParams, "figure.max_open_warning", 0)  # a notebook closes its figures
     text = page.read_text(encoding="utf-8")
-    blocks = [code for left_out, code in BLOCK.findall(text) if not left_out]
+    blocks = [code for why, code in BLOCK.findall(text) if not why or is_there(why)]
     assert len(BLOCK.findall(text)) == len(re.findall(r"^```python", text, re.M))
     for found, shorter in FEWER.items():
         blocks = [code.replace(found, shorter) for code in blocks]
@@ -65,6 +68,12 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {"__name__": f"docs.{page.stem}"}
     for code in blocks:
         exec(compile(code, str(page), "exec", dont_inherit=True), names)
+
+
+def is_there(why: str) -> bool:
+    """Whether what a block needs is a package that is installed."""
+    needed = NEEDS.match(why)
+    return needed is not None and importlib.util.find_spec(needed[1]) is not None
 
 
 @pytest.mark.parametrize("name", registry.BUILT_IN)
