@@ -71,17 +71,17 @@ class QueuePolicy(BasePolicy):
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
+        lent = sorted(state.cluster.loan_servers & state.free_gpus.keys())
+        if not state.queued_gpus:
+            return Decision(returned=lent)
         vacant = state.free
-        lent = [name for name in state.cluster.loan_servers if name in state.free_gpus]
         if lent:
             vacant[[state.cluster.order[1][name] for name in lent]] = 0
         decision = self._fill(state, vacant)
-        return replace(decision, returned=sorted(lent)) if lent else decision
+        return replace(decision, returned=lent) if lent else decision
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes, where these GPUs are vacant on the servers that may be used."""
-        if not state.queued_gpus:
-            return Decision()
         if state.where.everywhere and state.queued_gpus <= int(vacant.sum()):
             # All fit, and nobody has to stop.
             waiting = state.queue
