@@ -49,7 +49,7 @@ FOLDERS = [
     Budget("dispatch", ("problems/dispatch",), 5600, 5672),
     Budget("shares", ("problems/shares",), 1400, 1674),
     Budget("configurations", ("problems/configurations",), 1200),
-    Budget("simulation", ("simulation",), 13200, 17649),
+    Budget("simulation", ("simulation",), 13200, 17650),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5830),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
