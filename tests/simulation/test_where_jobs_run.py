@@ -164,3 +164,9 @@ def test_a_simulation_with_outages_goes_on_after_an_interruption(tmp_path: Path)
         simulate(workload, cluster, Stopped(), log=log)
     again = simulate(workload, cluster, make_policy("las"), log=log, resume=True)
     assert tables(again) == tables(whole)
+
+
+def test_a_simulation_in_which_nothing_is_decided_is_clean() -> None:
+    """The only job is withdrawn before the first round: its log has no rows."""
+    run = audited(by_hand({"submit": 100, "cancelled": 150}), Cluster.uniform(1, 1), "las")
+    assert not any(run.log.rows(table) for table in ("segments", "decisions", "completions"))

@@ -25,7 +25,7 @@ from dlsched.errors import InstanceError, describe
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.results.result import Report, Violation
 from dlsched.schema import Number, simplify
-from dlsched.simulation.log import TABLES, VERSION, Ending, Log, LogError
+from dlsched.simulation.log import COLUMNS, TABLES, VERSION, Ending, Log, LogError
 from dlsched.simulation.workload.clock import TICKS, seconds, ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import eligibility, obstacle
@@ -48,6 +48,7 @@ BROKEN: Final = (
     ValueError,
 )
 """What an entry of another kind than its place is for may raise, beyond what is looked for."""
+TEXTS: Final = {n for row in COLUMNS.values() for n, column in row.items() if column.kind == "TEXT"}
 KINDS: Final = {
     "unreadable": "an entry of the log is not what its column holds",
     "incomplete": "the simulation has not ended",
@@ -322,7 +323,7 @@ class Record:
                 self.speeds[text] = Fraction(text)
             number = {text: i for i, text in enumerate(self.speeds)}
             return np.array([number[text] for text in values], np.int64)
-        if not values or isinstance(values[0], int) or name == "overhead":
+        if name not in TEXTS:
             # Without an overhead of its own, a start has that of the job.
             return np.array([-1 if value is None else value for value in values], np.int64)
         texts = np.empty(len(values), object)
@@ -376,7 +377,7 @@ class Record:
         s = self.segments
         s.take(np.lexsort((s.row, s.end, s.start, s.job)))
         s.first = np.diff(s.job, prepend=-1) != 0
-        s.last = np.append(s.first[1:], [True] * len(s.row))[: len(s.row)]
+        s.last = np.append(s.first[1:], True)[: len(s.row)]
         s.lasting = s.start < s.end
         for ending in Ending:
             setattr(s, str(ending), s.ending == str(ending))
@@ -516,7 +517,7 @@ def check_holdings(r: Record) -> None:
     due = np.maximum(0, np.minimum(ready, s.end) - s.start)
     message = "job {job} has an overhead of {overhead} from {start} to {end}; due are {due}"
     r.wrong("overhead", s.overhead != due, message, abs(s.overhead - due), due=due)
-    follows = np.append(s.start[1:], [0] * len(s.row))[: len(s.row)]
+    follows = np.append(s.start[1:], 0)[: len(s.row)]
     message = "at {end} job {job} is to run on then, but does not"
     r.wrong("ending", s.changed & (s.last | (follows != s.end)), message)
     message = "at {end} job {job} is complete then, but runs again at {due}"
