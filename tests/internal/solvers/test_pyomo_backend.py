@@ -11,7 +11,7 @@ from forms import make_form
 import dlsched
 from dlsched import Run, Status, Termination
 from dlsched.solvers import highs
-from dlsched.solvers.pyomo_backend import INTERFACES, PyomoBackend
+from dlsched.solvers.pyomo_backend import BUILT_IN, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import INF
 from dlsched.solvers.terminations import LOGS, PYOMO
 
@@ -61,7 +61,8 @@ def test_the_page_has_every_solver_with_its_limits() -> None:
     page = (Path(__file__).parents[3] / "docs" / "solvers.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
     table = {row[0].strip("`"): row[1:] for row in rows}
-    assert [*table] == ["solver=", "highs", *INTERFACES]
+    assert [*table] == ["solver=", *BUILT_IN, *INTERFACES]
+    assert table["cp_sat"][0] == BUILT_IN["cp_sat"]
     for name, interface in INTERFACES.items():
         install, *limits, start = table[name]
         assert install.strip("`") == interface.install

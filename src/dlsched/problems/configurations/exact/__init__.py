@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dlsched.problems.configurations import model
 from dlsched.problems.configurations.definition.costs import in_units
-from dlsched.problems.configurations.definition.schema import Instance, Solution
-from dlsched.problems.configurations.programs.kinds import KindProgram, Kinds
+from dlsched.problems.configurations.definition.schema import Instance
+from dlsched.problems.configurations.programs.kinds import Kinds, solve
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-
-_PARTS = 4
-"""Of the dearest GPU's price, for the first gap: an eighth is as quick, the whole takes 3 s."""
 
 
 @method("configurations", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
@@ -27,24 +22,6 @@ def sia(instance: Instance, run: Run) -> Claim:
     the prices is the second.
     """
     return solve(Kinds(instance), run)
-
-
-def solve(kinds: Kinds, run: Run, levels: int | None = None) -> Claim:
-    """Solve the program of kinds level by level, first without what is too dear at the prices."""
-    prices = kinds.prices(run)
-    least = kinds.bound(prices)
-    gap = max(prices.values(), default=0) // _PARTS
-    for _ in range(2):
-        claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
-        value = kinds.value(claim.solution or Solution(configurations={}))  # type: ignore[arg-type]
-        if value <= least + gap or run.stop_reason() is not None:
-            break
-        gap = value - least
-    if value > least + gap:  # stopped, with a part of the program
-        status = Status.NO_SOLUTION if claim.solution is None else Status.FEASIBLE
-        claim = replace(claim, status=status, termination=run.stop_reason(), bounds=())
-    first, *others = claim.bounds or [[]]
-    return replace(claim, bounds=[[*first, Bound(in_units(least), "certified", "lp")], *others])
 
 
 @method("configurations", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from dlsched.errors import OptionError
 from dlsched.problems.configurations.definition.costs import UNIT, Costs, power_of, restart_factor
 from dlsched.problems.configurations.definition.schema import Instance, Job, Solution
-from dlsched.problems.configurations.exact import solve
-from dlsched.problems.configurations.programs.kinds import Kinds
+from dlsched.problems.configurations.programs.kinds import Kinds, solve
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
