@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 WHERE = "the result"
 """What errors name as their source by default."""
+_TEXTS = (
+    *("key", "instance", "instance_sha256", "problem", "variant", "variant_sha256", "source"),
+    *("method", "resolved_method", "reason", "refuted"),
+)
 
 
 def load_result(path: str | Path) -> Result:
@@ -43,21 +47,25 @@ def load_comparison(path: str | Path) -> Comparison:
     InstanceError
         If it is something else.
     """
-    if Path(path).suffix == ".csv":
-        import pandas as pd
+    remedy = "give what dlsched.save wrote, or a sweep's runs.csv"
+    try:
+        if Path(path).suffix == ".csv":
+            import pandas as pd
 
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        if "status" in table:
+            # A name as 007 is a text.
+            kinds = dict.fromkeys(_TEXTS, str)
+            table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=kinds)
             for name in table.columns.intersection(["refuted", "reason"]):
-                table[name] = table[name].astype(object).fillna("").astype(str)
-            return as_comparison(table)
-        rows = None
-    else:
-        rows = json.loads(read_text(Path(path))).get("comparison")
-    if not isinstance(rows, list):
-        remedy = "give what dlsched.save wrote, or a sweep's runs.csv"
+                table[name] = table[name].fillna("")
+        else:
+            table = data_frame(json.loads(read_text(Path(path)))["comparison"])
+        known = "status" in table or not len(table)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        what = f"is no comparison ({describe(error)})"
+        raise InstanceError(str(path), "", what, remedy) from None
+    if not known:
         raise InstanceError(str(path), "", "is no comparison", remedy)
-    return as_comparison(data_frame(rows))
+    return as_comparison(table)
 
 
 def read_result(text: str, where: str = WHERE) -> Result:
@@ -89,7 +97,7 @@ def read_result(text: str, where: str = WHERE) -> Result:
         raise InstanceError(where, str(error.args[0]), "is missing", remedy) from error
     except RecursionError as error:
         raise InstanceError(where, "", "is nested too deeply", remedy) from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InstanceError(where, "", f"cannot be read ({describe(error)})", remedy) from error
 
 

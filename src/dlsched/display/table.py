@@ -49,7 +49,7 @@ COLUMNS = {
     "at_optimum": "whether the solution is at the best bounds known in all levels: proved optimal",
     "optimum_known": "whether any solution known for the instance is at these bounds",
     "new_best": "whether the solution is better than the best one known of the library's instance",
-    "<level>": "a level's value",
+    "<level>": "a level's value; <level>_value if a column of this table has its name",
     "<level>_bound": "a level's bound that the run itself proved",
     "<level>_gap": "the gap to that bound",
     "<level>_best_bound": "a level's best bound known",
@@ -218,7 +218,7 @@ def best_columns(result: Result, best: Bounds) -> Row:
         name = level_of_row.name
         known = best[i]
         columns |= {
-            name: None if result.objective is None else to_json(result.objective[i]),
+            f"{name}_value" if name in COLUMNS else name: None if result.objective is None else to_json(result.objective[i]),
             f"{name}_bound": to_json(proved.value) if proved else None,
             f"{name}_gap": result.gap[i],
             f"{name}_best_bound": to_json(known.value) if known else None,

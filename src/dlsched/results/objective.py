@@ -235,4 +235,6 @@ def number_from_data(data: Mapping[str, Any]) -> Number | float:
     if "exact" in data:
         return Fraction(data["exact"])
     value: float | int = data["value"]
+    if type(value) not in (int, float):
+        raise TypeError(f"{value!r} is no number")
     return value

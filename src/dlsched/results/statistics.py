@@ -88,8 +88,8 @@ def paired(
     rows
         The runs.
     method, other
-        Labels of methods. Without `other` the method is compared with each other one, without
-        both each pair is.
+        Labels of methods. With one of them, it is compared with each other method; without both,
+        each pair is compared.
     of
         ``"gap"``: the gap to the best bound known, at the first level where the two gaps differ.
         ``"seconds"``: the times of the runs that ended by themselves.
@@ -138,7 +138,7 @@ def _pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs that are asked for, of those that a problem has."""
     for a, b in itertools.permutations(labels, 2):
-        in_order = method is not None or labels.index(a) < labels.index(b)
+        in_order = (method, other) != (None, None) or labels.index(a) < labels.index(b)
         if in_order and method in (None, a) and other in (None, b):
             yield a, b
 

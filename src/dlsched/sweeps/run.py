@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -137,6 +137,8 @@ def run_suite(
         raise OptionError(f"retries={retries} must be at least 0")
     validate_executor(on, 1 if jobs is None else jobs)
     out = Path(out)
+    if out.suffix == ".sqlite":
+        raise OptionError(f"{out} is the name of a file of results: give that of a folder")
     with frozen_imports(out if part else None):
         chosen = suite if isinstance(suite, Suite) else read_suite(suite)
     if not resume and part is None and (out / FILE).exists():
@@ -246,14 +248,14 @@ class _Sweep:
             self.on_plan(remaining)
         if not tasks:
             return
-        job = Job(type(executor).__name__, modules_of(tasks), _sharing(executor))
+        job = Job(type(executor).__name__, modules_of(tasks), _sharing(executor, remaining))
         if isinstance(executor, Local):  # the runs are processes in any case: threads watch them
             start_server(*job.modules)
             job = replace(job, stop=self.stop, on_stage=self.on_stage)
             executor = ThreadPoolExecutor(executor._max_workers)
         dispatch = _Dispatch(job, tasks, executor, self.retries)
 
-        def add(outcomes: Sequence[Outcome]) -> None:
+        def add(outcomes: Iterable[Outcome]) -> None:
             nonlocal remaining
             for outcome in outcomes:
                 store.fill([outcome])
@@ -273,7 +275,7 @@ class _Sweep:
         except BaseException as error:
             self.stop.set()
             dispatch.chunks.abandon()
-            if isinstance(error, KeyboardInterrupt | Terminated):  # what has arrived is not lost
+            if isinstance(error, KeyboardInterrupt | Terminated | ExecutorLost):  # what has arrived is not lost
                 self.on_row = None
                 add(dispatch.last())
             raise
@@ -282,10 +284,10 @@ class _Sweep:
                 executor.shutdown(cancel_futures=True)
 
 
-def _sharing(executor: Executor) -> int | None:
+def _sharing(executor: Executor, runs: int) -> int | None:
     """Return how many runs share this machine; None if the executor's workers are elsewhere."""
-    here = isinstance(executor, Local) or hasattr(executor, "_processes")
-    return int(getattr(executor, "_max_workers", 1)) if here else None
+    here = isinstance(executor, Local | ThreadPoolExecutor) or hasattr(executor, "_processes")
+    return min(runs, int(getattr(executor, "_max_workers", 1))) if here else None
 
 
 @dataclass
@@ -316,15 +318,14 @@ class _Dispatch:
         """Begin."""
         self.chunks = Chunks(self.job.make, self.tasks, self.executor)
 
-    def arrived(self) -> list[Outcome]:
-        """Wait a little; return the outcomes that can be stored, in the order of their tasks.
+    def arrived(self) -> Iterator[Outcome]:
+        """Wait a little; yield the outcomes that can be stored, before any error.
 
         Raises
         ------
         NoWorker, ExecutorLost
             If the others cannot be made.
         """
-        outcomes: list[Outcome] = []
         if not self.chunks.workers and not self.waiting:
             self.waiting = True
             _notice(f"there is no worker of {self.job.engine} yet: waiting for one")
@@ -333,11 +334,10 @@ class _Dispatch:
             answers = self.chunks.answers(paused=paused)
         except BrokenExecutor as error:
             raise self._lost(error) from None
-        for answer in answers:
-            outcomes += self._settle(answer)
-        if outcomes:
-            self.streak = 0
-        return outcomes
+        for answer in sorted(answers, key=lambda answer: answer.error is not None):
+            for outcome in self._settle(answer):
+                self.streak = 0
+                yield outcome
 
     def last(self) -> list[Outcome]:
         """Return what has arrived when the sweep ends; what was killed has died of that."""

@@ -91,8 +91,6 @@ class SimulationEntry(JobsEntry):
         if not self.policies:
             raise Flaw(("policies",), "is empty", "name at least one policy")
         validate_jobs(self)
-        if not self.seeds:
-            raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):
             self._validate(entry, i)
         return self

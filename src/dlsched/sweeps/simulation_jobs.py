@@ -8,7 +8,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dlsched.errors import DlschedError, UnknownName
 from dlsched.schema.document import Document
@@ -30,20 +30,35 @@ WRONG = "wrong"
 
 
 def _seeds(given: Any) -> Any:
-    """Return seeds with ranges as ``"0-2499"`` as numbers."""
+    """Return seeds with ranges as ``"0-2499"`` as numbers; what is none is refused later."""
+    if not isinstance(given, str | list | tuple):
+        return given
     found: list[Any] = []
     for entry in [given] if isinstance(given, str) else given:
         first, dash, last = entry.partition("-") if isinstance(entry, str) else ("", "", "")
-        if dash and first.isdecimal() and last.isdecimal() and int(last) - int(first) < _MOST_SEEDS:
+        known = dash and first.isdecimal() and last.isdecimal()
+        if known and 0 <= int(last) - int(first) < _MOST_SEEDS - len(found):
             found += range(int(first), int(last) + 1)
         else:
             found.append(entry)
+    if not found:
+        raise Flaw((), "is empty", "give one, or leave it out")
     return found
+
+
+def _grid(given: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Refuse a parameter without values: there would be no run."""
+    for name, values in given.items():
+        if not values:
+            raise Flaw((name,), "is empty", "give at least one value")
+    return given
 
 
 _MOST_SEEDS = 10_000_000
 Seeds: TypeAlias = Annotated[tuple[Count, ...], BeforeValidator(_seeds)]
 """Random seeds: numbers, and ranges as ``"0-2499"``, which have their ends."""
+Grid: TypeAlias = Annotated[dict[str, tuple[Any, ...]], AfterValidator(_grid)]
+"""Parameters with their values, of which all combinations are taken."""
 
 
 class ServerKind(Document):
@@ -98,7 +113,7 @@ class JobsEntry(Document):
     trace: Id | None = None
     generate: Id | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    grid: Grid = Field(default_factory=dict)
     workload_seeds: Seeds = ()
     wrong: Amount = 0
     profiles: Id | None = None
@@ -118,11 +133,6 @@ def validate_jobs(entry: JobsEntry) -> None:
     given = entry.model_fields_set
     if (entry.trace is None) == (entry.generate is None):
         raise Flaw(("trace",), "must stand alone, or generate", "write one of both")
-    if not all(entry.grid.values()):
-        name = next(name for name, values in entry.grid.items() if not values)
-        raise Flaw(("grid", name), "is empty", "give at least one value")
-    if "workload_seeds" in given and not entry.workload_seeds:
-        raise Flaw(("workload_seeds",), "is empty", "give one, or leave it out")
     if entry.generate is None:
         _validate_trace(entry)
     else:

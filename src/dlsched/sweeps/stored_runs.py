@@ -66,7 +66,7 @@ def _result(row: Row) -> Result | None:
         return None
     try:
         return result_from_data(json.loads(row["record"]))
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         where = f"the run of {row['method']} on {row['instance']}"
         what = f"has a damaged record ({describe(error)})"
         raise InstanceError("the sweep's results", where, what, "run it again") from None

@@ -53,7 +53,7 @@ from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
 from dlsched.sweeps import specs
 from dlsched.sweeps.simulation_entry import SimulationEntry
-from dlsched.sweeps.simulation_jobs import Seeds, workload_specs
+from dlsched.sweeps.simulation_jobs import Grid, Seeds, workload_specs
 from dlsched.sweeps.specs import BOUND, InstanceSpec, VariantSpec, WorkloadSpec
 from dlsched.sweeps.task import Limits, Task, planned
 
@@ -94,7 +94,7 @@ class Source(Document):
     files: Id | None = None
     generate: Id | None = None
     seeds: Seeds = (0,)
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    grid: Grid = Field(default_factory=dict)
     variant: Id | None = None
 
     @model_validator(mode="after")

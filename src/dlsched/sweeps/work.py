@@ -193,7 +193,7 @@ def blank_row(task: Task, status: str | None, reason: str, started: str) -> Row:
         "instance": task.instance.name,
         "instance_sha256": task.instance.sha256,
         "problem": task.instance.problem,
-        "source": task.instance.source,
+        "source": plain(task.instance.source),
         "method": task.method,
         "options": json.dumps(dict(task.options), sort_keys=True, default=str),
         "seed": task.seed,
