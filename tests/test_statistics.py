@@ -161,8 +161,13 @@ def test_pairs_are_of_the_same_instance_at_the_first_level_that_differs() -> Non
     assert line["difference"] == pytest.approx((0.1 - 0.2) / 3) and line["p_holm"] == line["p"]
     (turned,) = statistics.paired(runs, "other", "mine")
     assert turned["difference"] == -line["difference"]
+    # Against one method: also those that stand after it, and of three.
+    runs += [run(method="third", instance_sha256="1", gap=0.7)]
+    for name in ("mine", "other", "third"):
+        found = statistics.paired(runs, other=name)
+        assert {line["other"] for line in found} == {name} and len(found) == 2
     for wrong in ({"method": "nobody"}, {"of": "memory"}):
-        with pytest.raises(dlsched.OptionError, match=r"has mine, other|gap, seconds"):
+        with pytest.raises(dlsched.OptionError, match=r"has mine, other, third|gap, seconds"):
             statistics.paired(runs, **wrong)
 
 
@@ -276,6 +281,54 @@ def test_files_of_a_comparison(table: Any, workdir: Path) -> None:
     dlsched.save(dlsched.load("lyra-fig5"), "lyra.json")
     with pytest.raises(dlsched.InstanceError, match="is no comparison"):
         dlsched.load_comparison("lyra.json")
+
+
+def test_names_that_look_like_numbers(workdir: Path) -> None:
+    """They are names in a file, too."""
+    made = dlsched.generate("reclaiming", servers=5)
+    named = [made.model_copy(update={"name": name}) for name in ("007", "1e5", "None")]
+    dlsched.save(dlsched.compare(named, ["lyra"]), "table.csv")
+    assert dlsched.load_comparison("table.csv")["instance"].tolist() == ["007", "1e5", "None"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b""),
+        ("b.csv", b"status\n\xff\xfe"),
+        ("c.csv", b"name\n1,2,3\n4\n5,6,7,8\n"),
+        ("d.json", b"{"),
+        ("e.json", b'{"comparison": 3}'),
+        ("f.json", b'{"comparison": [3]}'),
+        ("g.json", b'{"comparison": [{"name": 1}]}'),
+    ],
+)
+def test_what_is_no_comparison(name: str, content: bytes, workdir: Path) -> None:
+    """It is refused by the name of its file."""
+    Path(name).write_bytes(content)
+    for file in (name, f"missing-{name}"):
+        with pytest.raises(dlsched.InstanceError, match=rf"{name}: (is no comparison|cannot)"):
+            dlsched.load_comparison(file)
+
+
+@pytest.mark.parametrize("wrong", [{"exact": "1/0"}, {"value": "x"}, {"value": True}])
+def test_numbers_that_are_none(wrong: dict[str, Any], workdir: Path) -> None:
+    """A result with such a value is refused."""
+    text = dlsched.solve("lyra-fig5").to_data()
+    text["objective"]["preempted"] = wrong
+    Path("result.json").write_text(json.dumps(text))
+    with pytest.raises(dlsched.InstanceError, match=r"result\.json: cannot be read"):
+        dlsched.load_result("result.json")
+
+
+def test_a_level_that_is_called_as_a_column() -> None:
+    """Its value has another column, and the seconds stay what they are."""
+    level = dlsched.Level("seconds", "minimize", lambda m, _: 100 + sum(m.x.values()))
+    changed = dlsched.Variant("reclaiming", "slow", levels=[level], version="1")
+    made = dlsched.generate("reclaiming", servers=5)
+    (row,) = dlsched.compare([made], ["exact"], variant=changed).to_dict("records")
+    assert row["seconds"] < 100 < row["seconds_value"] == row["seconds_bound"]
+    assert row["status"] == "optimal" and row["seconds_gap_to_best"] == 0
 
 
 def test_files_of_results_and_simulations(workdir: Path) -> None:

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from shared_suites import FINISHED, ODD, RUNS
 
 import dlsched
 import sweeps
-from calls import data, refusal, run, suite_text
+from calls import FIG5, data, refusal, run, suite_text
 
 FOUR = 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6], demand = [1] }'
 LIGHT = suite_text(FOUR, "lyra", "random; seeds = [0, 7]", "scf", time_limit=30)
@@ -101,6 +103,7 @@ def test_interrupted_run_keeps_what_it_had(workdir: Path) -> None:
         ({"on": 7.5}, "on=7.5 is no executor"),
         ({"shard": "2/2"}, "the first is 0, the last 1"),
         ({"shard": "one"}, "write k/n"),
+        ({"out": "rows.sqlite"}, "give that of a folder"),
     ],
 )
 def test_places_that_cannot_be(workdir: Path, options: dict[str, Any], said: str) -> None:
@@ -108,6 +111,53 @@ def test_places_that_cannot_be(workdir: Path, options: dict[str, Any], said: str
     Path("suite.toml").write_text(LIGHT)
     assert said in sweeps.failed(**options)
     assert not Path("out").exists() or sweeps.rows() == []
+
+
+class Breaking(Executor):
+    """Makes the first runs, and breaks at another; the answers come together."""
+
+    _max_workers = 2
+
+    def __init__(self, refuses: bool) -> None:
+        self.calls, self.refuses = 0, refuses
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Return a future that is done."""
+        self.calls += 1
+        future: Future[Any] = Future()
+        if self.calls < 3:
+            future.set_result(function(*arguments, **named))
+        elif self.refuses:
+            raise RuntimeError("gone")
+        else:
+            future.set_exception(BrokenExecutor("gone"))
+        return future
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_lost_executor_loses_no_run(refuses: bool, workdir: Path) -> None:
+    """What arrived together with the loss is on disk, as the message says."""
+    Path("suite.toml").write_text(LIGHT)
+    said = sweeps.failed(on=Breaking(refuses))
+    assert "Breaking is lost: finished runs are kept" in said and "gone" in said
+    assert [kept["status"] for kept in sweeps.rows()] == ["feasible"] * 2
+
+
+def test_a_path_that_is_no_unicode(workdir: Path) -> None:
+    """A file whose name no text can hold is an instance as any other."""
+    instance = dlsched.generate("reclaiming", servers=5)
+    os.mkdir("made")
+    Path(os.fsdecode(b"made/\xe9.json")).write_text(json.dumps(instance.to_data()))
+    Path("suite.toml").write_text(suite_text('files = "made/*"', "lyra"))
+    sweeps.made()
+    assert sweeps.row()["status"] == "feasible" and "udce9" in sweeps.row()["source"]
+
+
+def test_more_jobs_than_runs(workdir: Path) -> None:
+    """The memory is shared by the runs that there are."""
+    Path("suite.toml").write_text(suite_text(FIG5, "lyra"))
+    sweeps.made(jobs=10**6)
+    assert sweeps.row()["status"] == "feasible"
 
 
 def test_results_are_not_overwritten(finished: Path) -> None:

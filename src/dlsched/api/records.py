@@ -52,14 +52,15 @@ def load_comparison(path: str | Path) -> Comparison:
         if Path(path).suffix == ".csv":
             import pandas as pd
 
-            # A name as 007 is a text.
-            kinds = dict.fromkeys(_TEXTS, str)
+            kinds = dict.fromkeys(_TEXTS, str)  # a name as 007 is none of numbers
             table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=kinds)
             for name in table.columns.intersection(["refuted", "reason"]):
                 table[name] = table[name].fillna("")
         else:
             table = data_frame(json.loads(read_text(Path(path)))["comparison"])
         known = "status" in table or not len(table)
+    except DlschedError:
+        raise
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         what = f"is no comparison ({describe(error)})"
         raise InstanceError(str(path), "", what, remedy) from None

@@ -218,7 +218,9 @@ def best_columns(result: Result, best: Bounds) -> Row:
         name = level_of_row.name
         known = best[i]
         columns |= {
-            f"{name}_value" if name in COLUMNS else name: None if result.objective is None else to_json(result.objective[i]),
+            f"{name}_value" if name in COLUMNS else name: None
+            if result.objective is None
+            else to_json(result.objective[i]),
             f"{name}_bound": to_json(proved.value) if proved else None,
             f"{name}_gap": result.gap[i],
             f"{name}_best_bound": to_json(known.value) if known else None,

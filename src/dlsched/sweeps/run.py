@@ -275,7 +275,9 @@ class _Sweep:
         except BaseException as error:
             self.stop.set()
             dispatch.chunks.abandon()
-            if isinstance(error, KeyboardInterrupt | Terminated | ExecutorLost):  # what has arrived is not lost
+            if isinstance(
+                error, KeyboardInterrupt | Terminated | ExecutorLost
+            ):  # what has arrived is not lost
                 self.on_row = None
                 add(dispatch.last())
             raise
