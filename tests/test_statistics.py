@@ -1,7 +1,7 @@
 """Statistics of runs against figures worked out by hand; what compare's table does with them."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -379,3 +379,29 @@ def test_a_method_that_ends_its_process(workdir: Path, monkeypatch: pytest.Monke
     found = dlsched.compare(["lyra-fig5"], ["scf", "method_that_ends:ends", "lyra"], jobs=2)
     assert found["status"].tolist() == ["feasible", "crashed", "feasible"]
     assert "status 3" in found["reason"][1]
+
+
+class Losing(Executor):
+    """Loses the worker of the first call, makes the second, and takes no third."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Return a future that is done."""
+        self.calls += 1
+        future: Future[Any] = Future()
+        if self.calls == 1:
+            future.set_exception(OSError("a worker died"))
+        elif self.calls == 2:
+            future.set_result(function(*arguments, **named))
+        else:
+            raise BrokenExecutor("no more workers")
+        return future
+
+
+def test_an_executor_that_loses_workers() -> None:
+    """The rows of these runs say so, and the others are kept."""
+    found = dlsched.compare(["lyra-fig5"], ["scf", "lyra", "random"], on=Losing())
+    assert found["status"].tolist() == ["crashed", "feasible", "crashed"]
+    assert "a worker died" in found["reason"][0] and "no more workers" in found["reason"][2]

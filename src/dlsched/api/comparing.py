@@ -6,7 +6,7 @@ import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,6 @@ from dlsched.api.solving import solve
 from dlsched.display.table import Failure, Row, comparison_rows, data_frame
 from dlsched.errors import OptionError, SolverDisagreement, describe
 from dlsched.execution.executors import executor_of
-from dlsched.execution.guard import CallFailed
 from dlsched.registry import Method, MethodLike
 from dlsched.registry.labels import distinguish, method_labels
 from dlsched.registry.methods import SOLVE_KEYWORDS, Options
@@ -134,12 +133,12 @@ def _answers(
         # A process takes longer to begin than a short run: each makes an eighth of a job's share.
         size = max(1, len(pairs) // (8 * jobs)) if on is None else 1
         parts = [pairs[i : i + size] for i in range(0, len(pairs), size)]
-        futures = [pool.submit(_several, one, part) for part in parts]
+        futures = [_submitted(pool, one, part) for part in parts]
         try:
             for part, future in zip(parts, futures, strict=True):
                 try:
                     answers = future.result()
-                except (CallFailed, BrokenExecutor) as error:  # its process has ended
+                except Exception as error:  # of the worker: what a method raises is an answer
                     several = len(part) > 1
                     answers = [_alone(pool, one, pair) if several else error for pair in part]
                 for (inst, method), answer in zip(part, answers, strict=True):
@@ -159,11 +158,22 @@ def _several(one: Callable[..., Any], pairs: Sequence[tuple[Instance, MethodLike
     return list(itertools.starmap(one, pairs))
 
 
+def _submitted(
+    pool: Executor, one: Callable[..., Any], pairs: Sequence[tuple[Instance, MethodLike]]
+) -> Future[list[Any]]:
+    try:
+        return pool.submit(_several, one, pairs)
+    except RuntimeError as error:  # it is broken, by a run that was submitted before, or ended
+        future: Future[list[Any]] = Future()
+        future.set_exception(error)
+        return future
+
+
 def _alone(pool: Executor, one: Callable[..., Any], pair: tuple[Instance, MethodLike]) -> Any:
     """Make a run in a process of its own; return the error if that ends."""
     try:
         return pool.submit(one, *pair).result()
-    except (CallFailed, BrokenExecutor) as error:
+    except Exception as error:
         return error
 
 

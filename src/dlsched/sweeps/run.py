@@ -424,7 +424,7 @@ def _notice(text: str) -> None:
 
 
 def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
-    """Return tasks with the user's modules in the folder; see `freeze`.
+    """Return tasks with the user's modules in the folder, which is made; see `freeze`.
 
     Raises
     ------
@@ -432,6 +432,7 @@ def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
         If they cannot be copied, or change meanwhile.
     """
     try:
+        make_folder(out)
         return freeze(tasks, out / CODE)
     except OSError as error:
         what = f"cannot be written ({(error.strerror or str(error)).lower()})"
@@ -447,7 +448,6 @@ def shard_tasks(suite: Suite, out: Path) -> list[Task]:
         If the folder has another sweep.
     """
     if not (out / FILE).exists():
-        make_folder(out)
         tasks = frozen(suite.tasks(), out)
         new_plan(out, _rows(tasks), _about(suite, tasks))
     with Store(out) as store:
