@@ -188,10 +188,9 @@ def validate_executor(on: Any, jobs: int = 1) -> None:
 def dask_client(cluster: Any) -> Iterator[Any]:
     """Give a client of a Dask cluster, or of the scheduler at an address or of a file."""
     distributed = require("distributed", "--dask")
-    named = isinstance(cluster, str | os.PathLike) and os.path.isfile(cluster)
-    where = {"scheduler_file": os.fspath(cluster)} if named else {"address": cluster}
-    if not named and isinstance(cluster, os.PathLike):
-        where = {"address": os.fspath(cluster)}
+    place = os.fspath(cluster) if isinstance(cluster, os.PathLike) else cluster
+    named = isinstance(place, str) and os.path.isfile(place)
+    where = {"scheduler_file" if named else "address": place}
     try:
         client = distributed.Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -201,11 +200,6 @@ def dask_client(cluster: Any) -> Iterator[Any]:
     finally:
         with contextlib.suppress(Exception):  # the scheduler may be gone
             client.close(timeout=CONNECT_SECONDS)
-
-
-def workers_of(executor: Any) -> int:
-    """Return how many calls an executor makes at a time, as far as it tells."""
-    return int(getattr(executor, "_max_workers", 0) or UNKNOWN_WORKERS)
 
 
 class Answer(NamedTuple, Generic[Item]):
@@ -257,7 +251,7 @@ class Chunks(Generic[Item]):
         client = getattr(self.executor, "_client", None)
         now = self.asked = time.monotonic()
         if client is None:
-            self.workers = workers_of(self.executor)
+            self.workers = int(getattr(self.executor, "_max_workers", 0) or UNKNOWN_WORKERS)
             return
         if client.status == "running":
             with contextlib.suppress(Exception):  # the scheduler may be gone

@@ -331,9 +331,8 @@ class _Dispatch:
         if not self.chunks.workers and not self.waiting:
             self.waiting = True
             _notice(f"there is no worker of {self.job.engine} yet: waiting for one")
-        paused = time.monotonic() < self.pause
         try:
-            answers = self.chunks.answers(paused=paused)
+            answers = self.chunks.answers(paused=time.monotonic() < self.pause)
         except BrokenExecutor as error:
             raise self._lost(error) from None
         for answer in sorted(answers, key=lambda answer: answer.error is not None):

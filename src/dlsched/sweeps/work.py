@@ -319,13 +319,9 @@ def memory_share(sharing: int | None) -> int:
         Runs at a time on this machine; None for the threads of the Dask worker, or one.
     """
     dask = _dask_worker()
-    threads = dask.state.nthreads if dask else 1
     shared = [_machine_bytes(), *group_limits("memory")]
-    if slurm := slurm_memory():
-        shared.append(slurm)
-    if dask and dask.memory_manager.memory_limit:
-        shared.append(dask.memory_manager.memory_limit)
-    return int(SHARE * min(shared) / max(1, sharing or threads))
+    shared += filter(None, [slurm_memory(), dask and dask.memory_manager.memory_limit])
+    return int(SHARE * min(shared) / (sharing or (dask and dask.state.nthreads) or 1))
 
 
 @cache
