@@ -258,6 +258,11 @@ def test_a_comparison_is_printed_as_its_summary(table: Any) -> None:
     one = table[table["problem"] == "elastic"]
     assert len(repr(one).splitlines()) == 4 and one.summary()["runs"].tolist() == [3, 3]
     assert "runs at optimum" not in repr(table[["method", "gap"]])
+    failed = dlsched.compare(["lyra-fig5"], ["lyra", "nobody"])
+    for column in failed:
+        part = failed.drop(columns=[column])
+        assert repr(part) and part._repr_html_() and part.to_latex()
+    assert failed.drop(columns=["seconds"]).summary()["seconds"].tolist() == [None, None]
     assert table.paired("lyra", "exact")["pairs"].tolist() == [3, 3]
     assert table.to_csv().splitlines()[0].startswith("instance,")
 

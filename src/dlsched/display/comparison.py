@@ -18,7 +18,7 @@ from dlsched.text.figures import shorten
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NEEDED = {"problem", "method", "status", "at_optimum"}
+_NEEDED = {"problem", "instance", "method", "status", "reason", "at_optimum"}
 """Columns without which a table, as a part of one, is shown as any data frame."""
 
 
@@ -33,8 +33,8 @@ class Table(pd.DataFrame):
 class Comparison(pd.DataFrame):
     """What `dlsched.compare` returns: a data frame with a row per run, printed as its summary.
 
-    `dlsched.display.table.COLUMNS` has the columns. A part of it that lacks the columns
-    ``problem``, ``method``, ``status`` and ``at_optimum`` is printed as any data frame.
+    `dlsched.display.table.COLUMNS` has the columns. A part of it that lacks ``problem``,
+    ``instance``, ``method``, ``status``, ``reason`` or ``at_optimum`` is printed as any data frame.
     """
 
     @property

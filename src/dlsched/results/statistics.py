@@ -180,7 +180,7 @@ def _gap_difference(a: Row, b: Row) -> float | None:
 
 
 def _time_difference(a: Row, b: Row) -> float | None:
-    both = [row["seconds"] for row in (a, b) if profiles.ending(row) not in ("failed", "limit")]
+    both = [row.get("seconds") for row in (a, b) if profiles.ending(row) not in ("failed", "limit")]
     return both[0] - both[1] if len(both) == 2 and None not in both else None
 
 
@@ -236,7 +236,8 @@ def _summary_columns(group: Sequence[Row]) -> Line:
     solved = [solution_of(row) for row in group]
     stopped = [s for s, ending in zip(solved, endings, strict=True) if ending == "limit"]
     ended = zip(group, endings, strict=True)
-    times = [row["seconds"] for row, ending in ended if ending not in ("failed", "limit")]
+    known = [row.get("seconds") for row, ending in ended if ending not in ("failed", "limit")]
+    times = [seconds for seconds in known if seconds is not None]
     gaps = [(profiles.gap_of(row), row.get("best_bound_kind")) for row in group]
     unknown = [not row.get("optimum_known") for row in group]
     resolved = [row["resolved_method"] for row in group if row.get("resolved_method")]
