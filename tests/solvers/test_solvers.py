@@ -86,6 +86,32 @@ def test_cp_sat_takes_integers_only() -> None:
         dlsched.solve(small(0), "milp", solver="cp_sat", solver_options={"frobnicate": 1})
 
 
+@pytest.mark.parametrize(
+    ("number", "low", "high"),
+    [
+        (0.1, None, 0.3),
+        (0.1, 0.3, 0.3),
+        (0.1234567, 0.3703701, None),
+        (0.1234567, None, 0.3703701),
+        (1e-9, None, 1e12),
+        (1e20, None, 3e20),
+    ],
+)
+def test_no_row_is_tighter_in_cp_sat(number: float, low: float | None, high: float | None) -> None:
+    """A variant's row lets three servers be returned, however its numbers are written."""
+    need("cp_sat")
+    head = {"dlsched": 1, "problem": "reclaiming", "name": "rows", "demand": 3}
+    servers = [{"id": f"s{i}", "gpus": 8} for i in range(5)]
+
+    def weigh(m: Any, _: Any) -> None:
+        m.weigh = pyo.Constraint(expr=(low, number * sum(m.x.values()), high))
+
+    variant = dlsched.Variant("reclaiming", "rows", weigh)
+    data = head | {"servers": servers, "jobs": []}
+    found = dlsched.solve(data, "milp", variant=variant, solver="cp_sat")
+    assert found.status == "optimal"
+
+
 def test_time_limit(solver: str) -> None:
     """After the limit there is a checked solution or none, and a bound that holds."""
     instance = dlsched.generate(
