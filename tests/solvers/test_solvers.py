@@ -19,6 +19,7 @@ from dlsched import ByLevel, Report, Run, SolverDisagreement, Status, Terminatio
 from dlsched.problems.reclaiming import PROBLEM, Instance
 from dlsched.results.objective import Level
 from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.standard_form import compile_model
 from readers import highs_optimum, scip_optimum
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
@@ -98,18 +99,21 @@ def test_cp_sat_takes_integers_only() -> None:
     ],
 )
 def test_no_row_is_tighter_in_cp_sat(number: float, low: float | None, high: float | None) -> None:
-    """A variant's row lets three servers be returned, however its numbers are written."""
+    """A row lets three be taken, however its numbers are written; without a bound it is refused."""
     need("cp_sat")
-    head = {"dlsched": 1, "problem": "reclaiming", "name": "rows", "demand": 3}
-    servers = [{"id": f"s{i}", "gpus": 8} for i in range(5)]
+    from dlsched.solvers.cp_sat import CpSat
 
-    def weigh(m: Any, _: Any) -> None:
-        m.weigh = pyo.Constraint(expr=(low, number * sum(m.x.values()), high))
-
-    variant = dlsched.Variant("reclaiming", "rows", weigh)
-    data = head | {"servers": servers, "jobs": []}
-    found = dlsched.solve(data, "milp", variant=variant, solver="cp_sat")
-    assert found.status == "optimal"
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(domain=pyo.Integers, bounds=(-0.5, 9))
+    m.row = pyo.Constraint(expr=(low, number * m.x, high))
+    m.most = pyo.Objective(expr=m.x, sense=pyo.maximize if high else pyo.minimize)
+    found = CpSat().solve(compile_model(m), 0, Run(threads=1))
+    assert found.values is not None
+    most = 9 if number == 1e-9 else 3
+    assert (found.values[0], found.bound) == (most, most)
+    m.x.setub(None)
+    with pytest.raises(dlsched.OptionError, match="with bounds"):
+        CpSat().solve(compile_model(m), 0, Run())
 
 
 def test_time_limit(solver: str) -> None:
