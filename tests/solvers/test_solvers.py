@@ -19,6 +19,7 @@ from dlsched import ByLevel, Report, Run, SolverDisagreement, Status, Terminatio
 from dlsched.problems.reclaiming import PROBLEM, Instance
 from dlsched.results.objective import Level
 from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.standard_form import compile_model
 from readers import highs_optimum, scip_optimum
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
@@ -84,6 +85,35 @@ def test_cp_sat_takes_integers_only() -> None:
         assert found.objective == dlsched.solve(name).objective
     with pytest.raises(dlsched.OptionError, match="CP-SAT takes no"):
         dlsched.solve(small(0), "milp", solver="cp_sat", solver_options={"frobnicate": 1})
+
+
+@pytest.mark.parametrize(
+    ("number", "low", "high"),
+    [
+        (0.1, None, 0.3),
+        (0.1, 0.3, 0.3),
+        (0.1234567, 0.3703701, None),
+        (0.1234567, None, 0.3703701),
+        (1e-9, None, 1e12),
+        (1e20, None, 3e20),
+    ],
+)
+def test_no_row_is_tighter_in_cp_sat(number: float, low: float | None, high: float | None) -> None:
+    """A row lets three be taken, however its numbers are written; without a bound it is refused."""
+    need("cp_sat")
+    from dlsched.solvers.cp_sat import CpSat
+
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(domain=pyo.Integers, bounds=(-0.5, 9))
+    m.row = pyo.Constraint(expr=(low, number * m.x, high))
+    m.most = pyo.Objective(expr=m.x, sense=pyo.maximize if high else pyo.minimize)
+    found = CpSat().solve(compile_model(m), 0, Run(threads=1))
+    assert found.values is not None
+    most = 9 if number == 1e-9 else 3
+    assert (found.values[0], found.bound) == (most, most)
+    m.x.setub(None)
+    with pytest.raises(dlsched.OptionError, match="with bounds"):
+        CpSat().solve(compile_model(m), 0, Run())
 
 
 def test_time_limit(solver: str) -> None:

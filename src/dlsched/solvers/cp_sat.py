@@ -15,11 +15,14 @@ from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
 NAME = "cp_sat"
-_FAR = 2**60
-"""A side of a row that no sum reaches."""
+_FAR = 2**63 - 1
+"""A side of a row that CP-SAT takes for none, and its largest number."""
 _PARTS = 10**9
 """A row's largest number in whole parts, where it is no row of few digits; a level's costs too."""
 _DIGITS = 10**6
+_KEPT = 10**15
+"""Fewer units than this of a decimal are as they were written."""
+_ULP = Fraction(1, 2**52)
 
 
 class CpSat:
@@ -52,12 +55,16 @@ class CpSat:
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
-        if not form.integer.all():
-            raise OptionError("CP-SAT takes integers only, and this model has other columns")
+        if not (form.integer & np.isfinite(_most(form))).all():
+            raise OptionError(
+                "CP-SAT takes integers only, with bounds, and this model has other columns"
+            )
         run.record_solver(NAME, self.version)
         model = self.cp.CpModel()
-        sides = zip(form.lower.tolist(), form.upper.tolist(), strict=True)
-        columns = [model.new_int_var(int(low), int(high), "") for low, high in sides]
+        columns = [
+            model.new_int_var_from_domain(self.cp.Domain(math.ceil(low), math.floor(high)), "")
+            for low, high in zip(form.lower.tolist(), form.upper.tolist(), strict=True)
+        ]
         self._add_rows(model, form, columns)
         unit, costs, error = _whole(form.scaled(level).costs, _most(form))
         cost = self.cp.LinearExpr.weighted_sum(columns, costs)
@@ -89,12 +96,12 @@ class CpSat:
         for i, sides in enumerate(zip(form.row_lower, form.row_upper, strict=True)):
             part = slice(A.indptr[i], A.indptr[i + 1])
             unit, whole, error = _whole(A.data[part], most[A.indices[part]], sides)
-            low, high = (Fraction(side) / unit if np.isfinite(side) else None for side in sides)
+            low, high = (_decimal(side) if np.isfinite(side) else None for side in sides)
             row = self.cp.LinearExpr.weighted_sum([columns[j] for j in A.indices[part]], whole)
             model.add_linear_constraint(
                 row,
-                -_FAR if low is None else math.ceil(low - error / unit),
-                _FAR if high is None else math.floor(high + error / unit),
+                -_FAR if low is None else _near(math.ceil((low - error) / unit)),
+                _FAR if high is None else _near(math.floor((high + error) / unit)),
             )
 
     def _solver(self, run: Run) -> Any:
@@ -128,18 +135,29 @@ def _whole(
 ) -> tuple[Fraction, list[int], Fraction]:
     """Return a unit, numbers in whole units, and what their sum of products may be off by.
 
-    Decimals of few digits are whole in the unit of their last digit, and nothing is off.
+    Decimals of few digits are whole in the unit of their last digit, and nothing is off. Others may
+    have been rounded before, and the sides, too.
     """
-    exact = [Fraction(repr(float(a))) for a in numbers]
-    shown = [Fraction(repr(float(side))) for side in sides if np.isfinite(side)]
+    exact = [_decimal(a) for a in numbers]
+    shown = [_decimal(side) for side in sides if np.isfinite(side)]
     common = math.lcm(*(a.denominator for a in [*exact, *shown]))
-    if common <= _DIGITS:
+    if common <= _DIGITS and max(map(abs, [*exact, *shown]), default=0) * common < _KEPT:
         return Fraction(1, common), [int(a * common) for a in exact], Fraction(0)
     unit = max(map(abs, exact), default=Fraction(1)) / _PARTS or Fraction(1)
     whole = [round(a / unit) for a in exact]
-    lost = [abs(a - w * unit) for a, w in zip(exact, whole, strict=True)]
-    error = sum((a * Fraction(m) for a, m in zip(lost, most.tolist(), strict=True)), Fraction(0))
-    return unit, whole, error
+    lost = [abs(a - w * unit) + abs(a) * _ULP for a, w in zip(exact, whole, strict=True)]
+    terms = (a * Fraction(m) for a, m in zip(lost, most.tolist(), strict=True))
+    return unit, whole, sum(terms, max(map(abs, shown), default=Fraction(0)) * _ULP)
+
+
+def _decimal(number: float) -> Fraction:
+    """Return a number as it is written."""
+    return Fraction(repr(float(number)))
+
+
+def _near(side: int) -> int:
+    """Return a row's side that CP-SAT can take."""
+    return max(-_FAR, min(side, _FAR))
 
 
 def _termination(status: str, run: Run) -> Termination:

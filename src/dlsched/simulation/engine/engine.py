@@ -271,7 +271,8 @@ class Engine:
         return decision
 
     def _state(self, causes: tuple[str, ...]) -> State:
-        return State(self.holdings, self.now, causes, self.decisions, self.loan, self.seed)
+        counts = self.decisions, self.loan, self.seed, self.last
+        return State(self.holdings, self.now, causes, *counts)
 
     def _memory(self) -> Any:
         """Return what the policy remembers, which is stored in the log."""

@@ -57,7 +57,9 @@ class State:
         number: int,
         loan: int,
         seed: int,
+        last: int,
     ) -> None:
+        self._last = last
         self._now, self._holdings, self._jobs = now, holdings, holdings.jobs
         self.causes, self.number, self.loan, self.seed = causes, number, loan, seed
         self.workload, self.cluster, self.where = (
@@ -70,6 +72,11 @@ class State:
     def time(self) -> Number:
         """Seconds on the workload's clock."""
         return seconds(self._now)
+
+    @property
+    def last_end(self) -> Number | None:
+        """When a job was last complete; no policy decides at that time if no other job is left."""
+        return None if self._last < 0 else seconds(self._last)
 
     @cached_property
     def waiting(self) -> tuple[JobView, ...]:

@@ -172,7 +172,7 @@ class _PartOfState(State):
 
     def __init__(self, whole: State, part: _Part, vacated: set[Id], present: Flags) -> None:
         vars(self).update(
-            {name: vars(whole)[name] for name in ("causes", "number", "loan", "seed")}
+            {name: vars(whole)[name] for name in ("causes", "number", "loan", "seed", "_last")}
         )
         self._whole, self._part, self._present, self._now = whole, part, present, whole._now
         self.workload, self.cluster, self.where = part.workload, part.cluster, part.where

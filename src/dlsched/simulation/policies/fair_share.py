@@ -75,12 +75,19 @@ class FairShare(Backfill):
         super().__init__(method)
         if by not in ("tenant", "account"):
             raise OptionError(f"by={by!r} is nobody who has shares; write tenant or account")
-        divisors = {"half_life": half_life, "max_age": max_age, **(shares or {})}
-        weights = {"age": age, "share": share, "size": size, "qos": qos, **(priorities or {})}
-        for name, value in (divisors | weights).items():
-            if not value >= 0 or (name in divisors and not value):
-                least = "above 0" if name in divisors else "of at least 0"
-                raise OptionError(f"{name}={value!r}: give a number {least}")
+        seconds = {"half_life": half_life, "max_age": max_age}
+        weights = {"age": age, "share": share, "size": size, "qos": qos}
+        for divides, given in (
+            (True, seconds),
+            (True, shares or {}),
+            (False, weights),
+            (False, priorities or {}),
+        ):
+            for name, value in given.items():
+                finite = value < math.inf or given is seconds
+                if not (value >= 0 and finite) or (divides and not value):
+                    least = "above 0" if divides else "of at least 0"
+                    raise OptionError(f"{name}={value!r}: give a number {least}")
         self.half_life, self.max_age, self.by = float(half_life), float(max_age), by
         self.age, self.share, self.size, self.qos = age, share, size, qos
         self.shares, self.priorities = dict(shares or {}), dict(priorities or {})
@@ -90,7 +97,7 @@ class FairShare(Backfill):
         self.memory = {
             "time": float(state.time),
             "held": {},
-            "usage": self._usage(float(state.time)),
+            "usage": self._usage(state),
         }
         decision = super().decide(state)
         held = self.memory["held"]
@@ -102,13 +109,20 @@ class FairShare(Backfill):
     def _user(self, job: Job) -> str:
         return getattr(job, self.by) or ""
 
-    def _usage(self, now: float) -> dict[str, float]:
-        """Return the decayed GPU-seconds of each user: since the last decision nothing changed."""
-        passed = now - float(self.memory.get("time", now))
-        kept = math.exp2(-passed / self.half_life)
+    def _usage(self, state: State) -> dict[str, float]:
+        """Return the decayed GPU-seconds of each user.
+
+        Since the last decision nothing changed, unless all jobs ended.
+        """
+        now = end = float(state.time)
+        since = float(self.memory.get("time", now))
+        if state.last_end is not None and state.arrays.submit.min() / TICKS > since:
+            end = float(state.last_end)
+        kept = math.exp2(-(now - since) / self.half_life)
         rate = math.log(2) / self.half_life
-        # The integral of 2^(-(now - t) / half_life) since then.
-        new = passed if not rate else -math.expm1(-rate * passed) / rate
+        # The integral of 2^(-(end - t) / half_life) since then.
+        new = end - since if not rate else -math.expm1(-rate * (end - since)) / rate
+        new *= math.exp2(-(now - end) / self.half_life)
         usage = {user: kept * used for user, used in self.memory.get("usage", {}).items()}
         for user, gpus in self.memory.get("held", {}).items():
             usage[user] = usage.get(user, 0.0) + gpus * new

@@ -40,6 +40,9 @@ WAITS = ""
 _PARTS = 4
 """Of the dearest GPU's price, for the first gap: an eighth is as quick, the whole takes 3 s."""
 
+_LARGEST = 10**6
+"""Of the costs that the solver gets for prices; those above 1e15 it refuses."""
+
 
 class Kind(NamedTuple):
     """Jobs with the same costs, their present configuration, and the cost of each useful choice."""
@@ -79,17 +82,19 @@ class Kinds:
         """Return the prices of the linear relaxation without rooms; 0 if a limit stops it."""
         rows = {t: len(self.kinds) + row for row, t in enumerate(self.gpus)}
         limits = [*(len(kind.jobs) for kind in self.kinds), *self.gpus.values()]
-        program = IncrementalProgram(run)
+        program, waiting = IncrementalProgram(run), self.costs.waiting
         program.add_rows([-np.inf] * len(limits), limits)
+        most = max((abs(u - waiting) for k in self.kinds for u in k.costs.values()), default=0)
+        unit = max(UNIT, most // _LARGEST)
         for k, kind in enumerate(self.kinds):
             for c, units in kind.costs.items():
                 if c != WAITS:
-                    one, saved = self.instance.by_id[c], (units - self.costs.waiting) / UNIT
+                    one, saved = self.instance.by_id[c], (units - waiting) / unit
                     program.add_column(saved, 0.0, np.inf, [k, rows[one.type]], [1.0, one.gpus])
         if not limits or program.solve() is not Termination.PROVED:
             return dict.fromkeys(rows, 0)
         duals = program.duals.tolist()
-        return {t: max(0, round(-duals[row] * UNIT)) for t, row in rows.items()}
+        return {t: max(0, round(-duals[row] * unit)) for t, row in rows.items()}
 
     def bound(self, prices: Prices) -> int:
         """Return what every solution costs at least."""
