@@ -180,8 +180,10 @@ def _gap_difference(a: Row, b: Row) -> float | None:
 
 
 def _time_difference(a: Row, b: Row) -> float | None:
-    both = [row.get("seconds") for row in (a, b) if profiles.ending(row) not in ("failed", "limit")]
-    return both[0] - both[1] if len(both) == 2 and None not in both else None
+    if "failed" in (ends := {profiles.ending(a), profiles.ending(b)}) or "limit" in ends:
+        return None
+    one, two = profiles.seconds_of(a), profiles.seconds_of(b)
+    return None if one is None or two is None else one - two
 
 
 _DIFFERENCES = {"gap": _gap_difference, "seconds": _time_difference}
