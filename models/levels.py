@@ -47,15 +47,18 @@ def solve(model, solver=HIGHS):
     for level in levels:
         level.deactivate()
     model.hold = pyo.ConstraintList()
-    values = {}
+    variables, values = [*model.component_data_objects(pyo.Var)], {}
+    for variable in variables:
+        variable.set_value(0, skip_validation=True)  # solvers leave out what costs nothing
     for level in levels:
-        if pyo.is_fixed(level.expr):
-            values[level.name] = pyo.value(level.expr)  # nothing to decide
-            continue
-        level.activate()
-        optimum(model, solver)
-        level.deactivate()
+        constant = pyo.is_fixed(level.expr)
+        if not constant or (variables and not values):  # the first says whether there is a solution
+            level.activate()
+            optimum(model, solver)
+            level.deactivate()
         best = values[level.name] = pyo.value(level.expr)
+        if constant:
+            continue
         slack = SLACK * max(1, abs(best))
         held = level.expr <= best + slack if level.is_minimizing() else level.expr >= best - slack
         model.hold.add(held)

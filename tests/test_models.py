@@ -93,6 +93,17 @@ def test_a_script_finds_the_optima_of_the_library(problem: str) -> None:
         ), name
 
 
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize("weights", [[], [0]])
+def test_what_costs_nothing_has_its_limits_all_the_same(weights: list[int]) -> None:
+    """Two of three servers can be returned without jobs that count, and four cannot."""
+    jobs = [{"id": "j", "weight": w, "workers": [{"server": "s1", "gpus": 1}]} for w in weights]
+    data = {"servers": [{"id": f"s{i}"} for i in range(3)], "jobs": jobs}
+    assert levels_of("reclaiming", data | {"demand": 2}) == {"preempted": 0, "collateral": 0}
+    with pytest.raises(RuntimeError):
+        levels_of("reclaiming", data | {"demand": 4})
+
+
 def test_a_script_prints_the_optimum_of_a_file() -> None:
     """It takes an instance's file, and refuses what has no solution."""
     run = [sys.executable, str(MODELS / "reclaiming.py")]
