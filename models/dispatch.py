@@ -90,9 +90,12 @@ def build(data):
         here = sum(m.y[i] for i in tasks if i[:2] == (w, j) and machines[i[2]]["cluster"] == c)
         m.rows.add(here == jobs[w, j]["tasks"] * m.u[w, j, c])  # place
     for k, i in ((k, i) for k in m.MACHINES for i in range(len(RESOURCES))):
-        free = amounts(machines[k])[i] - sum(held[v, n][i] for v, n in held if n == k)
-        freed = sum(float(held[v, k][i]) * m.v[v] for v in victims if (v, k) in held)
-        starts = sum(float(amounts(jobs[w, j])[i]) * m.y[w, j, n] for w, j, n in tasks if n == k)
+        unit = amounts(machines[k])[i] or 1  # a solver's tolerances are absolute
+        free = (amounts(machines[k])[i] - sum(held[v, n][i] for v, n in held if n == k)) / unit
+        freed = sum(float(held[v, k][i] / unit) * m.v[v] for v in victims if (v, k) in held)
+        starts = sum(
+            float(amounts(jobs[w, j])[i] / unit) * m.y[w, j, n] for w, j, n in tasks if n == k
+        )
         m.rows.add(starts <= float(free) + freed)  # capacity
     for v in victims:
         better = [i for i in tasks if (v, i[2]) in held and priority[i[0]] < rated[v]]

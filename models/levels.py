@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
 
 HIGHS = "appsi_highs"
 SLACK = 1e-9
@@ -47,15 +48,22 @@ def solve(model, solver=HIGHS):
     for level in levels:
         level.deactivate()
     model.hold = pyo.ConstraintList()
-    values = {}
+    variables, values = [*model.component_data_objects(pyo.Var)], {}
+    for variable in variables:
+        variable.set_value(0, skip_validation=True)  # solvers leave out what costs nothing
     for level in levels:
-        if pyo.is_fixed(level.expr):
-            values[level.name] = pyo.value(level.expr)  # nothing to decide
+        constant = pyo.is_fixed(level.expr)
+        # Tolerances are absolute.
+        unit = max(map(abs, generate_standard_repn(level.expr).linear_coefs), default=0) or 1
+        level.set_value(level.expr / unit)
+        if not constant or (variables and not values):  # the first says whether there is a solution
+            level.activate()
+            optimum(model, solver)
+            level.deactivate()
+        best = pyo.value(level.expr)
+        values[level.name] = best * unit
+        if constant:
             continue
-        level.activate()
-        optimum(model, solver)
-        level.deactivate()
-        best = values[level.name] = pyo.value(level.expr)
         slack = SLACK * max(1, abs(best))
         held = level.expr <= best + slack if level.is_minimizing() else level.expr >= best - slack
         model.hold.add(held)

@@ -62,8 +62,8 @@ def build(data):
 
     def capacity(per_gpu, most):
         def rule(m, s):
-            used = sum(per_gpu(rows[j][c]) * m.y[j, c, s] for j, c in m.CHOICES)
-            return used <= most if rows else pyo.Constraint.Feasible
+            used = sum(per_gpu(rows[j][c]) / most * m.y[j, c, s] for j, c in m.CHOICES)
+            return used <= 1 if rows else pyo.Constraint.Feasible
 
         return pyo.Constraint(m.SERVERS, rule=rule)
 

@@ -93,6 +93,31 @@ def test_a_script_finds_the_optima_of_the_library(problem: str) -> None:
         ), name
 
 
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize("weights", [[], [0]])
+def test_what_costs_nothing_has_its_limits_all_the_same(weights: list[int]) -> None:
+    """Two of three servers can be returned without jobs that count, and four cannot."""
+    jobs = [{"id": "j", "weight": w, "workers": [{"server": "s1", "gpus": 1}]} for w in weights]
+    data = {"servers": [{"id": f"s{i}"} for i in range(3)], "jobs": jobs}
+    assert levels_of("reclaiming", data | {"demand": 2}) == {"preempted": 0, "collateral": 0}
+    with pytest.raises(RuntimeError):
+        levels_of("reclaiming", data | {"demand": 4})
+
+
+@pytest.mark.usefixtures("models")
+def test_small_units_are_not_within_tolerances() -> None:
+    """CPUs and throughput in units of 1e9: a job has its share, two fit on a server, not three."""
+    axes = {"cpus": [1e-9, 2e-9], "memory": [1, 2]}
+    profile = {"gpus": 2, **axes, "throughput": [[0, 0], [5e-10, 7.5e-10]]}
+    servers = {"count": 1, "gpus": 4, "cpus": 8e-9, "memory": 8}
+    data: dict[str, Any] = {"servers": servers, "profiles": {"p": profile}}
+    jobs = [{"id": name, "profile": "p"} for name in "abc"]
+    found = levels_of("sensitivity", data | {"jobs": jobs[:2]})
+    assert found["throughput"] == pytest.approx(1.5e-9, rel=1e-6)
+    with pytest.raises(RuntimeError):
+        levels_of("sensitivity", data | {"jobs": jobs})
+
+
 def test_a_script_prints_the_optimum_of_a_file() -> None:
     """It takes an instance's file, and refuses what has no solution."""
     run = [sys.executable, str(MODELS / "reclaiming.py")]

@@ -131,6 +131,17 @@ def test_a_wrong_entry_is_named(change: dict[str, Any], path: str) -> None:
     assert error.value.path == path
 
 
+@pytest.mark.parametrize("method", ["sia", "max_min"])
+def test_costs_that_the_solver_refuses_are_solved(method: str) -> None:
+    """Goodputs of 1e-9 and 1e15 samples per second have costs of -1 and -1e48."""
+    models = [{"id": "m", "goodput": {"a1": 1e-9, "a4": 1e15, "b1": 3}}]
+    jobs = [{"id": name, "model": "m"} for name in "xyz"]
+    result = dlsched.solve(INSTANCE | {"models": models, "jobs": jobs, "power": 2}, method)
+    chosen = [*result.solution.configurations.values()]
+    assert len(chosen) == 3
+    assert chosen.count("a4") == (2 if method == "sia" else 1)
+
+
 def test_the_first_rounds_of_the_cluster_are_proved() -> None:
     """The optimum on Sia's 64 GPUs is proved exactly, at both levels."""
     instance = dlsched.load("configurations-64-philly")
