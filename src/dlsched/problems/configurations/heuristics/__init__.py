@@ -15,9 +15,6 @@ from dlsched.run import Run
 from dlsched.schema import Id
 from dlsched.solvers.incremental import IncrementalProgram
 
-_LARGEST = 1e9
-"""Of the goodputs in `max_min`'s program; the solver refuses those above 1e15."""
-
 
 def given_in_turn(instance: Instance, wishes: Iterable[tuple[int, Id]]) -> Solution:
     """Give jobs, by their positions, the first of their wishes that fits beside those before."""
@@ -88,7 +85,7 @@ def max_min(instance: Instance, run: Run) -> Solution | Claim:
     for j, name, value in rows:
         one = instance.by_id[name]
         places = [j, jobs + j, row_of[one.type]]
-        program.add_column(0.0, 0.0, 1.0, places, [1.0, min(value, _LARGEST), one.gpus])
+        program.add_column(0.0, 0.0, 1.0, places, [1.0, min(value, 1e9), one.gpus])  # not 1e15
     program.add_column(1.0, 0.0, np.inf, [jobs + j for j in able], [-1.0] * len(able))
     if program.solve() is not Termination.PROVED:
         return Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())

@@ -40,9 +40,6 @@ WAITS = ""
 _PARTS = 4
 """Of the dearest GPU's price, for the first gap: an eighth is as quick, the whole takes 3 s."""
 
-_LARGEST = 10**6
-"""Of the costs that the solver gets for prices; those above 1e15 it refuses."""
-
 
 class Kind(NamedTuple):
     """Jobs with the same costs, their present configuration, and the cost of each useful choice."""
@@ -85,7 +82,7 @@ class Kinds:
         program, waiting = IncrementalProgram(run), self.costs.waiting
         program.add_rows([-np.inf] * len(limits), limits)
         most = max((abs(u - waiting) for k in self.kinds for u in k.costs.values()), default=0)
-        unit = max(UNIT, most // _LARGEST)
+        unit = max(UNIT, most // 10**6)  # a solver refuses costs above 1e15
         for k, kind in enumerate(self.kinds):
             for c, units in kind.costs.items():
                 if c != WAITS:
