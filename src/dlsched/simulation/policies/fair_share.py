@@ -77,12 +77,8 @@ class FairShare(Backfill):
             raise OptionError(f"by={by!r} is nobody who has shares; write tenant or account")
         seconds = {"half_life": half_life, "max_age": max_age}
         weights = {"age": age, "share": share, "size": size, "qos": qos}
-        for divides, given in (
-            (True, seconds),
-            (True, shares or {}),
-            (False, weights),
-            (False, priorities or {}),
-        ):
+        for given in (seconds, shares or {}, weights, priorities or {}):
+            divides = given is seconds or given is shares
             for name, value in given.items():
                 finite = value < math.inf or given is seconds
                 if not (value >= 0 and finite) or (divides and not value):

@@ -76,6 +76,7 @@ def max_min(instance: Instance, run: Run) -> Solution | Claim:
     able = sorted({j for j, *_ in rows})
     if not able:
         return Solution(configurations={})
+    # Goodputs above 1e15 are refused.
     # Rows: a job's shares; its goodput less the least, which is the last column; GPUs by type.
     program = IncrementalProgram(run, maximize=True)
     program.add_rows([-np.inf] * jobs + [0.0] * jobs, [1.0] * jobs + [np.inf] * jobs)
@@ -85,7 +86,7 @@ def max_min(instance: Instance, run: Run) -> Solution | Claim:
     for j, name, value in rows:
         one = instance.by_id[name]
         places = [j, jobs + j, row_of[one.type]]
-        program.add_column(0.0, 0.0, 1.0, places, [1.0, min(value, 1e9), one.gpus])  # not 1e15
+        program.add_column(0.0, 0.0, 1.0, places, [1.0, min(value, 1e9), one.gpus])
     program.add_column(1.0, 0.0, np.inf, [jobs + j for j in able], [-1.0] * len(able))
     if program.solve() is not Termination.PROVED:
         return Claim(status=Status.NO_SOLUTION, termination=run.stop_reason())
