@@ -22,8 +22,8 @@ def features(instance: InstanceLike) -> dict[str, float]:
     A field that stands once has its value; yes is 1. Of a list or a table, ``.count`` is the number
     of entries, in the mean if there are several lists. Numbers in its entries have ``.mean`` and
     ``.cv``, the standard deviation by the mean; yes-or-no fields have ``.share``, that of yes.
-    Where no entry states a number, they are NaN. Texts have no features. What a field means, and
-    its unit, is on the problem's page.
+    Where no entry states a number, they are NaN; a list without entries has its count alone. Texts
+    have no features. What a field means, and its unit, is on the problem's page.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from typing import Any
 
 from dlsched.library import LibraryEntry
 
+_SMALL = range(1, 11)
 _LARGE: dict[str, tuple[int, dict[str, Any]]] = {
     "64-philly": (2, {"jobs": 60, "workload": "philly"}),
     "64-helios": (3, {"jobs": 80, "workload": "helios"}),
@@ -15,7 +16,7 @@ _LARGE: dict[str, tuple[int, dict[str, Any]]] = {
 ENTRIES = (
     *(
         LibraryEntry("small", f"configurations-small-{i:02}", i, {"jobs": 3 + 2 * i})
-        for i in range(1, 11)
+        for i in _SMALL
     ),
     *(
         LibraryEntry("production", f"configurations-{name}", *drawn, mps=name == "64-philly")

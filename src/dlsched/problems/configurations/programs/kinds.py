@@ -192,8 +192,10 @@ def solve(kinds: Kinds, run: Run, levels: int | None = None) -> Claim:
     prices = kinds.prices(run)
     least = kinds.bound(prices)
     gap = max(prices.values(), default=0) // _PARTS
+    claim = Claim(None, Status.NO_SOLUTION)
     for _ in range(2):
-        claim = solve_levels(kinds.instance, run, KindProgram(kinds, prices, gap), levels)
+        program = KindProgram(kinds, prices, gap)
+        claim = solve_levels(kinds.instance, run, program, levels, first=claim.solution)
         value = kinds.value(claim.solution or Solution(configurations={}))  # type: ignore[arg-type]
         if value <= least + gap or run.stop_reason() is not None:
             break
