@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched import Level, Variant
-from dlsched.execution import Local
+from dlsched.execution import Local, run_all
 from dlsched.variants import owner_of
 
 SMALL = dlsched.load("reclaiming-small-04")
@@ -239,3 +239,9 @@ def test_a_level_that_is_constant_has_one_point() -> None:
     levels = Variant("reclaiming", "three", levels=[three, "preempted"])
     best = dlsched.best_solutions("lyra-fig5", 2, variant=levels)
     assert [float(result.objective.three) for result in best] == [3.0, 3.0]
+
+
+def test_a_result_that_cannot_travel_is_named() -> None:
+    """The error of a call on another process says what cannot be pickled."""
+    with pytest.raises(dlsched.DlschedError, match="cannot pickle memoryview"):
+        run_all(memoryview, [b"bytes"], jobs=2)

@@ -279,8 +279,9 @@ def _serve(folder: str, content: bytes, told: bool) -> None:
     try:
         written = pickle.dumps(answer)
         pickle.loads(written)  # exceptions of some classes cannot be made again
-    except Exception:
-        written = pickle.dumps(("raised", CallFailed(describe(answer[1]))))
+    except Exception as error:  # whatever a class of others does when it is pickled
+        cause = answer[1] if answer[0] == "raised" else error
+        written = pickle.dumps(("raised", CallFailed(describe(cause))))
     _kill_children()
     (_folder / "answer").write_bytes(written)
     with contextlib.suppress(OSError, ValueError):

@@ -21,7 +21,7 @@ from dlsched.schema import (
 )
 
 DIGITS = 9
-"""Decimals of every cost **(D)**: powers are irrational, and are rounded to so many."""
+"""Decimals of every cost **(D)**: powers are irrational, and are rounded."""
 _Power = Annotated[SignedAmount, Field(json_schema_extra={"default": -0.5})]
 _Penalty = Annotated[Amount, Field(json_schema_extra={"default": 1.1})]
 
