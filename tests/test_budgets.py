@@ -50,7 +50,7 @@ FOLDERS = [
     Budget("shares", ("problems/shares",), 1400, 1674),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 17668),
-    Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5129),
+    Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5137),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
     Budget("cli", ("cli",), 3100, 3300),
@@ -67,9 +67,9 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 101109),
+    Budget("lines of src", (), 90600, 101114),
     Budget("files of src", (), 640, 701),
-    Budget("lines of tests", (), 30000, 33578),
+    Budget("lines of tests", (), 30000, 33600),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12610),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6299),

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched import Level, Variant
-from dlsched.execution import Local, run_all
+from dlsched.execution import Local, Submitit, run_all
 from dlsched.variants import owner_of
 
 SMALL = dlsched.load("reclaiming-small-04")
@@ -245,3 +246,24 @@ def test_a_result_that_cannot_travel_is_named() -> None:
     """The error of a call on another process says what cannot be pickled."""
     with pytest.raises(dlsched.DlschedError, match="cannot pickle memoryview"):
         run_all(memoryview, [b"bytes"], jobs=2)
+
+
+class Batch:
+    """Stands for an executor of submitit: its jobs are futures of threads."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(2)
+
+    def submit(self, *call: Any) -> Any:
+        """Return a job."""
+        return self.pool.submit(*call)
+
+
+def test_jobs_of_a_batch_system_are_waited_for() -> None:
+    """Also those that are submitted after all others have ended; then no thread is left."""
+    executor = Submitit(Batch())
+    for power in (3, 4):
+        assert executor.submit(pow, 2, power).result(10) == 2**power
+    late = executor.submit(pow, 2, 5)
+    executor.shutdown()
+    assert late.done() and late.result() == 32

@@ -106,19 +106,20 @@ class Submitit(Executor):
         self.executor, self._max_workers = executor, jobs
         self._jobs: dict[Future[Any], Any] = {}
         self._watch: threading.Thread | None = None
+        self._ended = threading.Event()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Submit a job; see `Executor.submit`."""
         future: Future[Any] = Future()
         self._jobs[future] = self.executor.submit(function, *arguments, **named)
-        if self._watch is None or not self._watch.is_alive():
+        if self._watch is None:
             self._watch = threading.Thread(target=self._wait, daemon=True)
             self._watch.start()
         return future
 
     def _wait(self) -> None:
         """Give each job's result to its future."""
-        while self._jobs:
+        while self._jobs or not self._ended.wait(POLL_SECONDS):
             for future, job in list(self._jobs.items()):
                 if future.cancelled():
                     job.cancel()
@@ -137,6 +138,9 @@ class Submitit(Executor):
         for future, job in list(self._jobs.items()) if cancel_futures else ():
             self._jobs.pop(future, None)
             job.cancel(check=False)
+        self._ended.set()
+        if wait and self._watch is not None:
+            self._watch.join()
 
 
 @contextlib.contextmanager
@@ -166,7 +170,11 @@ def executor_of(on: Any, jobs: int = 1) -> Iterator[Executor]:
     elif isinstance(on, Executor):
         yield on
     elif hasattr(on, "update_parameters"):
-        yield Submitit(on)
+        jobs_of_it = Submitit(on)
+        try:
+            yield jobs_of_it
+        finally:
+            jobs_of_it.shutdown(wait=False)
     elif hasattr(on, "get_executor"):  # a client of Dask
         yield on.get_executor(pure=False)
     else:
