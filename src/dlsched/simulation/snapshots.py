@@ -10,7 +10,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
 from dlsched.records.job import TraceJob
 from dlsched.records.readers.values import format_duration, parse_duration
@@ -101,20 +100,6 @@ class Snapshot:
             f"{len(self.running):,} jobs running, {len(self.queued):,} queued, "
             f"{len(self.refused):,} refused, {self.finished:,} finished>"
         )
-
-    def _repr_html_(self) -> str:
-        """Return the same as a table for a notebook."""
-        heading = f"at {format_duration(self.at)} of {self.trace}"
-        cluster = f"{self.servers:,} servers of {self.gpus:,} GPUs"
-        rows = [
-            ("GPUs held", self.held_gpus, cluster),
-            ("GPUs free", self.free_gpus, ""),
-            ("jobs running", len(self.running), f"{len(self.elastic_ids):,} elastic, or queued"),
-            ("jobs queued", len(self.queued), f"{sum(j.gpus for j in self.queued):,} GPUs wanted"),
-            ("jobs refused", len(self.refused), "larger than the cluster" if self.refused else ""),
-            ("jobs finished", self.finished, ""),
-        ]
-        return facts_html("snapshot", heading, rows)
 
     @property
     def held_gpus(self) -> int:
