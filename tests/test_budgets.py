@@ -61,7 +61,7 @@ FOLDERS = [
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        13011,
+        12946,
     ),
     Budget(REST, (), 750, 907),
 ]
