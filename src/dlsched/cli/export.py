@@ -13,7 +13,7 @@ from typer import Argument, Option
 from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
-from dlsched.cli.options import INSTANCE_HELP, Variant, offered
+from dlsched.cli.options import INSTANCE_HELP, Variant, numbers_of, offered
 from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
@@ -80,13 +80,14 @@ def export(
         return _written(_write_certificates(instance, file, level, proof, variant))
     if proof is not None:
         raise OptionError("--proof is for --format vipr")
+    values = numbers_of("--held", held)
     if file is None:
         model = cast(Literal["lp", "mps"], chosen)
-        text = api.model_text(instance, model, level=level, held=_held(held), variant=variant)
+        text = api.model_text(instance, model, level=level, held=values, variant=variant)
         return Answer({"model": text}, partial(put, text))
     target(file, *_suffixes(chosen))
     say(Stage.BUILDING, f"the model of {instance}")
-    api.export(instance, file, level=level, held=_held(held), variant=variant)
+    api.export(instance, file, level=level, held=values, variant=variant)
     return _written([file])
 
 
@@ -140,17 +141,6 @@ def _write_certificates(
     for path, text in zip(files, texts.values(), strict=True):
         write_bytes(path, text.encode())
     return files
-
-
-def _held(pairs: list[str]) -> dict[str, float]:
-    held: dict[str, float] = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        try:
-            held[name] = float(text)
-        except ValueError:
-            raise OptionError(f"--held {pair!r} names no number; write LEVEL=VALUE") from None
-    return held
 
 
 def _write_schemas(folder: Path) -> list[Path]:
