@@ -47,7 +47,7 @@ FOLDERS = [
     Budget("placement", ("problems/placement",), 6600, 7229),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6407),
     Budget("dispatch", ("problems/dispatch",), 5600, 5672),
-    Budget("shares", ("problems/shares",), 1400, 1674),
+    Budget("shares", ("problems/shares",), 1400, 1641),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 17668),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5137),
