@@ -90,22 +90,11 @@ def eight() -> Iterator[str]:
     )
 
 
-def twenty() -> Iterator[str]:
-    """Yield 20 jobs over 40 slots."""
-    yield "## 20 jobs, 40 slots, 12 GPUs\n"
-    yield from table({"jobs": 20, "slots": 40, "gpus": 12, "arrivals": 0.5}, range(1, 4), 60)
-
-
-def forty() -> Iterator[str]:
-    """Yield 40 jobs over 60 slots."""
-    yield "## 40 jobs, 60 slots, 18 GPUs\n"
-    yield from table({"jobs": 40, "slots": 60, "gpus": 18, "arrivals": 0.5}, range(1, 4), 60)
-
-
-def sixty() -> Iterator[str]:
-    """Yield 60 jobs over 100 slots."""
-    yield "## 60 jobs, 100 slots, 24 GPUs\n"
-    yield from table({"jobs": 60, "slots": 100, "gpus": 24, "arrivals": 0.5}, range(1, 3), 120)
+def of_size(jobs: int, slots: int, gpus: int, seeds: range, limit: float) -> Iterator[str]:
+    """Yield a larger size."""
+    yield f"## {jobs} jobs, {slots} slots, {gpus} GPUs\n"
+    sizes = {"jobs": jobs, "slots": slots, "gpus": gpus}
+    yield from table(sizes | {"arrivals": 0.5}, seeds, limit)
 
 
 def cluster() -> Iterator[str]:
@@ -455,9 +444,9 @@ SECTIONS = {
     "own": own,
     "open": open_instances,
     "eight": eight,
-    "twenty": twenty,
-    "forty": forty,
-    "sixty": sixty,
+    "twenty": partial(of_size, 20, 40, 12, range(1, 4), 60),
+    "forty": partial(of_size, 40, 60, 18, range(1, 4), 60),
+    "sixty": partial(of_size, 60, 100, 24, range(1, 3), 120),
     "cluster": cluster,
     "bound": bound,
     "open_bounds": open_bounds,
