@@ -126,12 +126,8 @@ def rules() -> Iterator[str]:
             optimum = float(best.objective[0])
             for rule, (name, options) in zip(found, RULES, strict=True):
                 value = float(dlsched.solve(instance, name, **options).objective[0])
-                function = methods[name].function
-                call: Callable[[], object]
-                if methods[name].wants_run:
-                    call = lambda: function(instance, Run(), **options)  # noqa: B023, E731
-                else:
-                    call = lambda: function(instance, np.random.default_rng(0))  # noqa: B023, E731
+                wanted = Run() if methods[name].wants_run else np.random.default_rng(0)
+                call = partial(methods[name].function, instance, wanted, **options)
                 rule.seconds.append(least(call, 1 if options else 3))
                 rule.more += value > optimum * (1 + 1e-9)
                 rule.distances.append(value / optimum - 1 if optimum else float(value > 0))

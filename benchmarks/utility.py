@@ -22,11 +22,12 @@ from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched import library
+from dlsched.problems.shares import read_rates
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
 from dlsched.problems.utility.heuristics.hadar import Hadar
-from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
+from dlsched.problems.utility.instances.generate import MODELS_OF, NAMES
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.testing import oracles
 
@@ -35,6 +36,18 @@ RULES = (
 )  # fmt: skip
 GAVEL = Path(__file__).parents[1].parent / "shared/data/gavel/isolated_throughputs.json"
 """Gavel's measured throughputs, which are not part of the repository."""
+
+
+def measured() -> dict[str, list[dict[str, float]]]:
+    """Return Gavel's rates of jobs of one GPU, all and by the size of their model."""
+    found: dict[str, list[dict[str, float]]] = {"": []}
+    for (name, gpus), row in read_rates(GAVEL).alone.items():
+        known = {kind.upper(): float(rate) for kind, rate in row.items() if rate}
+        models = {NAMES[m]: size for size, models in MODELS_OF.items() for m in models}
+        size = next((models[m] for m in models if name.startswith(m)), "")
+        for group in {"", size} if known and gpus == 1 else ():
+            found.setdefault(group, []).append(known)
+    return found
 
 
 def table(options: dict[str, object], seeds: range, limit: float) -> Iterator[str]:
@@ -77,22 +90,11 @@ def eight() -> Iterator[str]:
     )
 
 
-def twenty() -> Iterator[str]:
-    """Yield 20 jobs over 40 slots."""
-    yield "## 20 jobs, 40 slots, 12 GPUs\n"
-    yield from table({"jobs": 20, "slots": 40, "gpus": 12, "arrivals": 0.5}, range(1, 4), 60)
-
-
-def forty() -> Iterator[str]:
-    """Yield 40 jobs over 60 slots."""
-    yield "## 40 jobs, 60 slots, 18 GPUs\n"
-    yield from table({"jobs": 40, "slots": 60, "gpus": 18, "arrivals": 0.5}, range(1, 4), 60)
-
-
-def sixty() -> Iterator[str]:
-    """Yield 60 jobs over 100 slots."""
-    yield "## 60 jobs, 100 slots, 24 GPUs\n"
-    yield from table({"jobs": 60, "slots": 100, "gpus": 24, "arrivals": 0.5}, range(1, 3), 120)
+def of_size(jobs: int, slots: int, gpus: int, seeds: range, limit: float) -> Iterator[str]:
+    """Yield a larger size."""
+    yield f"## {jobs} jobs, {slots} slots, {gpus} GPUs\n"
+    sizes = {"jobs": jobs, "slots": slots, "gpus": gpus}
+    yield from table(sizes | {"arrivals": 0.5}, seeds, limit)
 
 
 def cluster() -> Iterator[str]:
@@ -186,14 +188,10 @@ def section4() -> Iterator[str]:
     yield "|" + "---|" * 9
     options = {"jobs": 480, "slots": 4000, "gpus": 60, "utilization": 0.09}
     found: dict[str, list[tuple[float, float, float]]] = {}
-    for rates in ("generated", "measured"):
+    drawn = {"generated": "models"} | ({"measured": measured()} if GAVEL.exists() else {})
+    for rates, known in drawn.items():
         for seed in (1, 2, 3, 4, 5):
-            if rates == "generated":
-                inst = dlsched.generate("utility", seed, **options)
-            elif GAVEL.exists():
-                inst = from_throughputs(GAVEL, seed=seed, **options)
-            else:
-                continue
+            inst = dlsched.generate("utility", seed, rates=known, **options)
             linear = inst.model_copy(update={"utility": Utility(kind="linear")})
             first, middle = 0, 0.0
             for rule, made in (
@@ -446,9 +444,9 @@ SECTIONS = {
     "own": own,
     "open": open_instances,
     "eight": eight,
-    "twenty": twenty,
-    "forty": forty,
-    "sixty": sixty,
+    "twenty": partial(of_size, 20, 40, 12, range(1, 4), 60),
+    "forty": partial(of_size, 40, 60, 18, range(1, 4), 60),
+    "sixty": partial(of_size, 60, 100, 24, range(1, 3), 120),
     "cluster": cluster,
     "bound": bound,
     "open_bounds": open_bounds,

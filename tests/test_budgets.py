@@ -39,15 +39,15 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2623),
+    Budget("reclaiming", ("problems/reclaiming",), 2350, 2524),
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500),
     Budget("interleaving", ("problems/interleaving",), 6300, 6449),
-    Budget("utility", ("problems/utility",), 6200, 6555),
+    Budget("utility", ("problems/utility",), 6200, 6491),
     Budget("placement", ("problems/placement",), 6600, 7229),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6407),
     Budget("dispatch", ("problems/dispatch",), 5600, 5672),
-    Budget("shares", ("problems/shares",), 1400, 1674),
+    Budget("shares", ("problems/shares",), 1400, 1641),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 17668),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5137),
