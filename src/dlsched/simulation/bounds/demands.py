@@ -11,6 +11,9 @@ from itertools import pairwise, product
 from operator import itemgetter, le, mul
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dlsched.errors import OptionError
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
@@ -18,6 +21,7 @@ from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
 
+Floats = NDArray[np.float64]
 Amount = TypeVar("Amount", int, Fraction)
 Steps = tuple[tuple[int, int], ...]
 """(time in microseconds, work per microsecond from then on), the first at 0; whole numbers."""
