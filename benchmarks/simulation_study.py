@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from code_version import commit_of_code
-from dlsched.sweeps.spread import label_of
 from figures import FOLDER
 
 from dlsched.display.table import Row
 from dlsched.sweeps import Store, read_suite
+from dlsched.sweeps.simulation_report import label_of
 from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
 from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.task import Task
@@ -61,8 +61,7 @@ def study(folder: Path, commit: str) -> Iterator[str]:
     """Yield how much of the suite is done and a table for each workload."""
     tasks = read_suite(STUDY).tasks()
     with Store(folder) as store:
-        keys = [row["key"] for row in store.base.execute("SELECT key FROM runs ORDER BY started")]
-        by_place = {_place_of_row(row): row for row in store.rows_of(keys)}
+        by_place = {_place_of_row(made.row): made.row for made in store.outcomes()}
     made = [by_place[_place(task)] for task in tasks if _place(task) in by_place]
     rows = simulation_rows(made)
     families: dict[str, list[Row]] = defaultdict(list)

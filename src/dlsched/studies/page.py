@@ -21,7 +21,7 @@ from dlsched.simulation.measures.queue import integral
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
 from dlsched.studies.figures import GROUPS, UNKNOWN, Figures
 from dlsched.studies.verdict import reach_verdict
-from dlsched.sweeps.safe_csv import csv_bytes
+from dlsched.sweeps.stored_runs import csv_bytes
 from dlsched.text.figures import amount, percent, shorten, span
 
 if TYPE_CHECKING:

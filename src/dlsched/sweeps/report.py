@@ -25,11 +25,10 @@ from dlsched.results import statistics
 from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
-from dlsched.sweeps.safe_csv import csv_parts
 from dlsched.sweeps.simulation_report import sections
 from dlsched.sweeps.simulation_rows import simulation_rows
 from dlsched.sweeps.store import Store
-from dlsched.sweeps.stored_runs import stored_runs
+from dlsched.sweeps.stored_runs import csv_parts, stored_runs
 from dlsched.text.figures import display
 
 if TYPE_CHECKING:

@@ -24,10 +24,9 @@ from dlsched.execution.executors import Answer, Chunks, Local, executor_of, vali
 from dlsched.execution.guard import start_server
 from dlsched.extras import require
 from dlsched.schema.files import make_folder
-from dlsched.sweeps.safe_csv import csv_bytes
 from dlsched.sweeps.simulation_rows import simulation_rows
 from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan
-from dlsched.sweeps.stored_runs import stored_runs
+from dlsched.sweeps.stored_runs import csv_bytes, stored_runs
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task, freeze
 from dlsched.sweeps.work import Job, Outcome, Refused, blank_row, cpus, modules_of, node, now
