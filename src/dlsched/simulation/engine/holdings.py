@@ -72,7 +72,7 @@ class Holdings:
         self.jobs.add(j, Progress(left=work, since=int(self.jobs.submit[j]), least=work))
 
     def next_end(self) -> float:
-        """Return when the next job, or part of one, will be complete if nothing changes; or never."""
+        """Return when the next job, or part of one, will be complete if nothing changes."""
         while self._ends:
             end = self._ends[0]
             progress = self.active.get(end.job)

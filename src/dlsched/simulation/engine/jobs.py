@@ -99,7 +99,9 @@ class Progress:
         """Return when the job will be complete, or its `rest` is left; None at speed 0."""
         if not self.speed:
             return None
-        return self.working - ((self.rest - self.left) * self.speed.denominator // self.speed.numerator)
+        return self.working - (
+            (self.rest - self.left) * self.speed.denominator // self.speed.numerator
+        )
 
     def close(self, now: int) -> int:
         """End the present stretch, and return the work done in it."""
