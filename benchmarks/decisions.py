@@ -311,18 +311,14 @@ def muri() -> Iterator[str]:
     events: dict[str, Any] = {"interval": None}
     policies = (
         Policy.of("`muri_needed`", "muri_s", method="muri_needed", **events),
-        Policy.of('`muri_needed`, `ties="shortest"`', "muri_s", method="muri_needed",
-                  ties="shortest", **events),
         Policy.of("`exact`", "muri_s", method="exact", **events),
-        Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
-                  **events),
         SEEDED,
         SEARCHED_GROUPS,
     )  # fmt: skip
     text = (
         "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
         "authors' code. `seeded_speeds` was found on the first 200 and 300 jobs of traces 1 to 4, "
-        "so not held out here; `ties` has no parameter."
+        "so not held out here."
     )
     yield from table("Muri-S, jobs 1 to 60 and 61 to 120 of traces 1, 2 and 4, all at 0", text,
                      inputs, policies, sharing=True)  # fmt: skip
@@ -334,8 +330,7 @@ def muri_held_out() -> Iterator[str]:
     inputs = [*muri_inputs(names, 400), *muri_inputs(names, 460)]
     policies = (
         Policy.of("`muri_needed`", "muri_s", method="muri_needed", interval=None),
-        Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
-                  interval=None),
+        Policy.of("`exact`", "muri_s", method="exact", interval=None),
         SEEDED,
         SEARCHED_GROUPS,
     )  # fmt: skip
@@ -348,11 +343,10 @@ def muri_submitted() -> Iterator[str]:
     """Yield Muri-S and Muri-L on jobs that no option was chosen on, as submitted."""
     inputs = muri_inputs(("trace1", "trace2", "trace3", "trace4"), 400, 300, together=False)
     text = "32 GPUs, four resources, groups of four. Nothing was chosen on these jobs."
-    for policy, ties in (("muri_s", "shortest"), ("muri_l", "listed")):
+    for policy in ("muri_s", "muri_l"):
         policies = (
             Policy.of("`muri_needed`", policy, method="muri_needed", interval=None),
-            Policy.of(f'`exact`, `ties="{ties}"`', policy, method="exact", ties=ties,
-                      interval=None),
+            Policy.of("`exact`", policy, method="exact", interval=None),
             Policy.of('`objective="seeded_speeds"`', policy, objective="seeded_speeds",
                       interval=None),
         )  # fmt: skip
