@@ -104,7 +104,7 @@ class Simulation:
         return audit(self.log, lambda _: self.summary)
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         """The policy, and the method that it calls."""
         method = self.meta["method"]
         policy: str = self.meta["policy"]
@@ -119,11 +119,11 @@ class Simulation:
         ]
         jobs = f"{self.summary['completed']:,} of {self.summary['jobs']:,} jobs are complete"
         settings = (f"{name} {self.meta[name]}" for name in ("options", "seed") if self.meta[name])
-        return lines_html(f"simulation {self._name}", "; ".join([jobs, *settings]), *lines)
+        return lines_html(f"simulation {self.name}", "; ".join([jobs, *settings]), *lines)
 
     def __repr__(self) -> str:
         """Return policy, method and the first metrics."""
-        name = self._name
+        name = self.name
         if "mean_jct" not in self.summary:
             return f"Simulation({name}, no job complete)"
         mean, span = self.summary["mean_jct"], self.summary["makespan"]

@@ -216,24 +216,25 @@ def snapshot(
         if job.gpus > 1 and uniform(job.id, seed) < elastic
     )
 
-    def job_state(job: TraceJob, **progress: Any) -> JobState:
-        least = job.gpus - job.gpus // 2
-        bounds = (least, 2 * least) if job.id in elastic_ids else (job.gpus, job.gpus)
-        return _job_state(trace, job, *bounds, **progress)
-
+    states = [
+        _job_state(
+            trace,
+            p.job,
+            p.job.id in elastic_ids,
+            remaining=p.finish - seconds,
+            attained=seconds - p.start,
+            allocation=p.gpus,
+        )
+        for p in running
+    ]
+    waiting = [
+        _job_state(trace, job, job.id in elastic_ids, remaining=job.duration) for job in queued
+    ]
     state = ClusterState(
         time=seconds,
         servers=tuple(Server(f"s{i + 1}", gpus) for i in range(servers)),
-        running=tuple(
-            job_state(
-                p.job,
-                remaining=p.finish - seconds,
-                attained=seconds - p.start,
-                allocation=p.gpus,
-            )
-            for p in running
-        ),
-        waiting=tuple(job_state(job, remaining=job.duration) for job in queued),
+        running=tuple(states),
+        waiting=tuple(waiting),
     )
     chosen = {"elastic": elastic, "seed": seed}
     defaults = {"elastic": 0.2, "seed": 0}
@@ -329,9 +330,7 @@ def pool(
     name
         Name of the instance.
     """
-    jobs = [
-        _job_state(trace, job, job.gpus, job.gpus, remaining=job.duration) for job in trace.jobs
-    ]
+    jobs = [_job_state(trace, job, False, remaining=job.duration) for job in trace.jobs]
     pooled: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
     label = f"interleaving-{trace.name}-k{resources}"
     label += "" if budget is None else f"-budget={budget}"
@@ -339,14 +338,13 @@ def pool(
     return pooled.model_copy(update={"name": name or label, "source": source})
 
 
-def _job_state(
-    trace: Trace, job: TraceJob, min_gpus: int, max_gpus: int, **progress: Any
-) -> JobState:
+def _job_state(trace: Trace, job: TraceJob, elastic: bool, **progress: Any) -> JobState:
+    least = job.gpus - job.gpus // 2 if elastic else job.gpus
     return JobState(
         id=job.id,
         gpus=job.gpus,
-        min_gpus=min_gpus,
-        max_gpus=max_gpus,
+        min_gpus=least,
+        max_gpus=2 * least if elastic else least,
         submit=job.submit - trace.first,
         model=job.model,
         stages=job.stages,

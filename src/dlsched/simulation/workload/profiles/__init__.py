@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dlsched.errors import OptionError, UnknownName, nearest
+from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.records.trace import Trace
 from dlsched.simulation.workload.profiles.muri import muri
 from dlsched.simulation.workload.profiles.sia import read_sia_workload, sia
@@ -59,7 +59,4 @@ def validate_options(name: str | None, options: Mapping[str, Any]) -> None:
         if name is None:
             raise OptionError(f"{option!r} is an option of a set of profiles; name the set, too")
         if option not in known:
-            names = ", ".join(known)
-            near = nearest(option, known)
-            hint = f"; {near}" if near else ""
-            raise OptionError(f"the profiles {name} have no {option!r}; they have: {names}{hint}")
+            raise OptionError(has_no_option(f"the set of profiles {name}", option, known))
