@@ -2,7 +2,7 @@
 
     python benchmarks/placement.py [SECTION ...]
 
-Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
+Sections: enumerated, random, proven, thousand, day, overload, headline, replicas,
 candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand,
 hour, open. They go to figures/placement.md.
 """
@@ -131,28 +131,6 @@ def proven() -> Iterator[str]:
                     f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
                     f"| {above['no_moves']} |"
                 )
-
-
-def teams() -> Iterator[str]:
-    """Yield the gaps of the heuristics where experiments read the tables of another job."""
-    yield "## Jobs in teams: 15 x 4 x 40, seven jobs in ten are experiments, 120 s\n"
-    yield "Options of the generator: experiments=0.7, min_jobs_per_priority=5, cpu_training=0.3."
-    yield "Heuristics: per cent above the optimum, or above the best known placement.\n"
-    yield (
-        "| seed | status | s | cost | gap | annealing | hill_climbing | no_moves |\n|" + "---|" * 8
-    )
-    for seed in range(1, 6):
-        inst = dlsched.generate(
-            "placement", seed, tables=15, regions=4, jobs=40, experiments=0.7,
-            min_jobs_per_priority=5, cpu_training=0.3,
-        )  # fmt: skip
-        best = dlsched.solve(inst, time_limit=120)
-        rules = [dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")]
-        above = " | ".join(f"{100 * (cost(a) / cost(best) - 1):.2g} %" for a in rules)
-        yield (
-            f"| {seed} | {best.status!s} | {best.seconds.total:.1f} | {cost(best):.4f} "
-            f"| {cell(best.gap[0])} | {above} |"
-        )
 
 
 def thousand() -> Iterator[str]:
@@ -730,7 +708,6 @@ SECTIONS = {
     "enumerated": enumerated,
     "random": random,
     "proven": proven,
-    "teams": teams,
     "thousand": thousand,
     "day": day,
     "overload": overload,
