@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any, NoReturn
 
 import hypothesis
@@ -225,8 +224,9 @@ def false_claim(trial: Trial, optimum: Objective | None) -> Broken | None:
             if level.better(best, mine):
                 message = f"it calls {trial.objective} optimal; the optimum is {optimum}"
                 return Broken("wrong_status", message)
-    levels = zip_longest(optimum.levels, trial.bounds[: len(optimum)], fillvalue=())
-    bounds = ByLevel(optimum.levels, [strongest(level, stated) for level, stated in levels])
+    stated = [*trial.bounds, *[()] * len(optimum)]
+    levels = zip(optimum.levels, stated, strict=False)
+    bounds = ByLevel(optimum.levels, [strongest(level, of_level) for level, of_level in levels])
     beaten = beaten_level(bounds, optimum)
     if beaten is None:
         return None
