@@ -56,14 +56,14 @@ FOLDERS = [
     Budget("cli", ("cli",), 3100, 3249),
     Budget("variants", ("variants",), 2600, 2897),
     Budget("proofs", ("proofs",), 3100),
-    Budget("api and testing", ("api", "testing"), 4700, 4963),
+    Budget("api and testing", ("api", "testing"), 4700, 4897),
     Budget(
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
         12907,
     ),
-    Budget(REST, (), 750, 907),
+    Budget(REST, (), 750, 883),
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [

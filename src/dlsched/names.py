@@ -33,6 +33,7 @@ MOVED = {
     "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
     "dlsched.sweeps.statistics": "dlsched.results.statistics",
+    "dlsched.testing.find_worst": "worst_case",
     "dlsched.traces": "dlsched.records",
 }
 """What to use instead of modules and functions that are gone; an entry is kept until 0.2."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance
 from dlsched.schema.frames.layout import described
+from dlsched.schema.frames.read import Reader
 
 if TYPE_CHECKING:
     import pandas
@@ -40,8 +41,6 @@ def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
         Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy; of several
         mistakes each on a line, up to 20.
     """
-    from dlsched.schema.frames.read import Reader
-
     owner = registry.problem(problem)
     reader = Reader(owner.instance, parts)
     data = {"dlsched": SCHEMA_VERSION, "problem": owner.name, "name": "unnamed"} | reader.data()

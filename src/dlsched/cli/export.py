@@ -11,7 +11,8 @@ from typing import Literal, cast
 from typer import Argument, Option
 
 from dlsched import api
-from dlsched.api.models import format_of
+from dlsched.api.models import format_of, model_text
+from dlsched.api.proving import vipr_texts
 from dlsched.cli.exits import put
 from dlsched.cli.options import INSTANCE_HELP, Variant, numbers_of, offered
 from dlsched.cli.output import Answer, put_line
@@ -83,7 +84,7 @@ def export(
     values = numbers_of("--held", held)
     if file is None:
         model = cast(Literal["lp", "mps"], chosen)
-        text = api.model_text(instance, model, level=level, held=values, variant=variant)
+        text = model_text(instance, model, level=level, held=values, variant=variant)
         return Answer({"model": text}, partial(put, text))
     target(file, *_suffixes(chosen))
     say(Stage.BUILDING, f"the model of {instance}")
@@ -135,7 +136,7 @@ def _write_certificates(
     files = [file] if file else named_after(inst.name, *(f".{name}.vipr" for name in shown))
     say(Stage.CHECKING, f"the proof of {inst.name}")
     try:
-        texts = api.vipr_texts(inst, proof, level=level, variant=variant)
+        texts = vipr_texts(inst, proof, level=level, variant=variant)
     except InvalidProof as error:
         raise OptionError(f"the proof does not hold: {error}") from None
     for path, text in zip(files, texts.values(), strict=True):

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.display import markup
+from dlsched.display.markup import lines_html
 from dlsched.display.page import Picture, drawn, frame_table, template
 from dlsched.names import VERSION
 from dlsched.schema.files import make_folder, write_bytes, write_json
@@ -46,8 +46,7 @@ def study_html(study: Figures) -> str:
     """Return the verdict and the waits for a notebook."""
     words: dict[str, Any] = {"policy": ("policy", str)}
     words |= {f"{part}_wait": (part, span) for part in ("mean", "median", "p95", "saved")}
-    headline = markup.line(reach_verdict(study).headline)
-    return markup.block(headline, frame_table(shown(study), words))
+    return lines_html(reach_verdict(study).headline) + frame_table(shown(study), words)
 
 
 def save_study(study: Figures, folder: Path) -> list[Path]:

@@ -44,7 +44,8 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import api, library, registry
+from dlsched import library, registry
+from dlsched.api.solving import validate_limits
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.registry import Problem
 from dlsched.schema.document import Document
@@ -314,7 +315,7 @@ class Suite(Document):
             If one cannot be found or used; it names the field.
         """
         try:
-            api.validate_limits(**self.limits.for_solve())
+            validate_limits(**self.limits.for_solve())
             find_backend(self.solver)
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None

@@ -20,7 +20,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from dlsched import api, registry
+from dlsched import registry
+from dlsched.api.comparing import attempt
 from dlsched.display.table import Failure, Row, run_columns
 from dlsched.errors import describe, plain
 from dlsched.execution import guard
@@ -255,7 +256,7 @@ def _run(task: Task, columns: Row) -> bytes | None:
     limits = task.limits.for_solve()
     changed = owner if isinstance(owner, VariantProblem) else None
     again = method if changed is None else task.method
-    answer = api.attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
+    answer = attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):
         columns |= {"status": answer.status, "reason": plain(answer.reason)}
         columns["resolved_method"] = answer.resolved_method

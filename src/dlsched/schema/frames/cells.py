@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas
 
 _PLAIN = frozenset((str, int, bool))
 
@@ -25,6 +27,8 @@ def plain(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
+    import pandas as pd
+
     if isinstance(value, np.generic):
         value = value.item()
     if pd.api.types.is_scalar(value) and pd.isna(value):
@@ -46,7 +50,7 @@ def _whole(value: float | Decimal | Fraction) -> Any:
     return value
 
 
-def column(series: pd.Series[Any]) -> list[Any]:
+def column(series: pandas.Series[Any]) -> list[Any]:
     """Return a column's cells as plain data."""
     values: list[Any] = series.tolist()
     for i in np.flatnonzero(series.isna()):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dlsched.errors import InstanceError
 from dlsched.schema.frames.cells import MISSING, column
 from dlsched.schema.frames.layout import Table, nested_fields
+
+if TYPE_CHECKING:
+    import pandas
 
 WHERE = "from_frames"
 """What errors name as their source."""
@@ -57,7 +58,7 @@ class Frame:
         If a column is unknown or stands twice, or one that identifies rows is missing or has a gap.
     """
 
-    def __init__(self, where: Table, given: pd.DataFrame) -> None:
+    def __init__(self, where: Table, given: pandas.DataFrame) -> None:
         self.where = where
         named = [name for name in given.index.names if name is not None and name not in given]
         table = given.reset_index(level=named) if named else given

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import pandas as pd
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
@@ -97,6 +96,8 @@ class Reader:
     """
 
     def __init__(self, model: type[Document], parts: Mapping[str, Any]) -> None:
+        import pandas as pd
+
         self.model = model
         self.parts = {name: part for name, part in parts.items() if part is not None}
         self.origins: dict[FieldPath, Origin] = {}
@@ -126,6 +127,8 @@ class Reader:
         InstanceError
             Naming frame, row and column, if the frames do not fit together.
         """
+        import pandas as pd
+
         data = self._single_values()
         for name in nested_fields(self.model):
             shape = shapes(self.model)[name]
@@ -144,6 +147,8 @@ class Reader:
 
     def _single_values(self) -> dict[str, Any]:
         """Return the single values: those given by name, and those of the frame with one row."""
+        import pandas as pd
+
         given = self.parts.get(SINGLE, {})
         names = value_fields(self.model)
         if isinstance(given, pd.DataFrame):
