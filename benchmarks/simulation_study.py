@@ -23,7 +23,7 @@ from figures import FOLDER
 from dlsched.display.table import Row
 from dlsched.sweeps import Store, read_suite
 from dlsched.sweeps.simulation_report import label_of
-from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
+from dlsched.sweeps.simulations import simulation_rows, table_rows
 from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.task import Task
 

@@ -22,7 +22,7 @@ from dlsched.sweeps import status as sweep_state
 from dlsched.sweeps.merge import ShardState
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
-from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.stored_runs import evaluate_rows
 
 _MOST_NAMED = 10

@@ -17,7 +17,7 @@ from dlsched.run import Stage
 from dlsched.sweeps import Suite, run_suite
 from dlsched.sweeps.report import findings
 from dlsched.sweeps.simulation_report import METRIC, spread_rows
-from dlsched.sweeps.simulation_rows import table_rows
+from dlsched.sweeps.simulations import table_rows
 from dlsched.sweeps.specs import BOUND
 
 MOST_LINES = 20

@@ -26,7 +26,7 @@ from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
 from dlsched.sweeps.simulation_report import sections
-from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.store import Store
 from dlsched.sweeps.stored_runs import csv_parts, stored_runs
 from dlsched.text.figures import display
@@ -140,8 +140,8 @@ def write_report(
     for picture in glance:
         keep(f"{picture.name}.svg", picture.content)
     for workload in workloads:
-        for name, content in workload.files():
-            keep(name, content)
+        for picture in workload.pictures:
+            keep(f"{workload.place}-{picture.name}.svg", picture.content)
     on_part("the page")
     values = _about([*short, *simulated]) | {
         "about": about,
