@@ -279,9 +279,9 @@ def test_tables_and_pictures(folder: Path) -> None:
     both = run(*bench, status=1).stdout.partition("jobs (first 12) on 2x8\n")
     first, _, second = both[2].partition("sample-philly (first 6) on 1x8 V100 + 2x4\n")
     assert both[0].startswith("reclaiming\n")
-    assert first.splitlines()[0].split()[:4] == ["policy", "options", "mean_jct", "p99_jct"]
+    assert first.splitlines()[0].split()[:4] == ["policy", "options", "runs", "mean_jct"]
     assert "tiresias" in first and "limits=[60]" in first
-    assert second.split()[:2] == ["policy", "seed"]
+    assert second.split()[:2] == ["policy", "runs"]
     assert f"mine_policy:Fails: error: {FAILURE}" in second
     names = {file.name for file in write_report("out")}
     kinds = ("completion-times", "waiting-jobs")

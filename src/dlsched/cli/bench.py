@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from typer import Argument, Option
 
@@ -19,11 +19,13 @@ from dlsched.run import Stage
 from dlsched.sweeps import Store, SweepState, read_suite
 from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps import status as sweep_state
-from dlsched.sweeps.merge import ShardState
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
 from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.stored_runs import evaluate_rows
+
+if TYPE_CHECKING:
+    import pandas
 
 _MOST_NAMED = 10
 
@@ -105,13 +107,12 @@ def status(
 
 def _state_data(state: SweepState) -> dict[str, object]:
     return {
-        "shards": [asdict(shard) for shard in state.shards],
-        **{
-            name: {
-                place: {"made": made, "failed": failed} for place, (made, failed) in counts.items()
-            }
-            for name, counts in (("nodes", state.nodes), ("engines", state.engines))
-        },
+        "shards": [
+            row | {"nodes": row["nodes"].split(", ") if row["nodes"] else []}
+            for row in state.shards.reset_index().to_dict("records")
+        ],
+        "nodes": state.nodes.to_dict("index"),
+        "engines": state.engines.to_dict("index"),
         "missing": state.indices,
         "keys": list(state.missing),
     }
@@ -119,31 +120,24 @@ def _state_data(state: SweepState) -> dict[str, object]:
 
 def _put_state(state: SweepState) -> None:
     """Write a table of the shards, those with runs left first, and one of the nodes."""
-    ordered = sorted(state.shards, key=lambda shard: (not shard.missing, shard.shard))
-    numbers = ["shard>", "planned>", "done>", "failed>", "missing>"]
-    put_table(
-        [*numbers, "attempts>1", "nodes<2"],
-        map(_shard_cells, ordered[:MOST_LINES]),
-        title=f"{state.n} shards",
-    )
+    shards = state.shards.assign(whole=state.shards["missing"] == 0)
+    ordered = shards.sort_values("whole", kind="stable").drop(columns="whole")
+    heads = ["shard>", "planned>", "done>", "failed>", "missing>", "attempts>1", "nodes<2"]
+    _put_counts(heads, ordered[:MOST_LINES], f"{len(shards)} shards")
     if len(ordered) > MOST_LINES:
         put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
     for name, counts in (("node", state.nodes), ("engine", state.engines)):
-        put_table(
-            [name, "made>", "failed>"],
-            ([place, made, failed or None] for place, (made, failed) in counts.items()),
-            title=f"{name}s",
-        )
-    planned = sum(shard.planned for shard in state.shards)
-    done = sum(shard.done for shard in state.shards)
+        _put_counts([name, "made>", "failed>"], counts, f"{name}s")
+    done, planned = shards["done"].sum(), shards["planned"].sum()
     put_line(f"{done:,} of {planned:,} runs are made")
     if state.missing:
         put_line(f"runs are left in the shards {state.indices}")
 
 
-def _shard_cells(shard: ShardState) -> list[object]:
-    counts = [shard.planned, shard.done, shard.failed or None, shard.missing or None]
-    return [shard.shard, *counts, shard.attempts or None, ", ".join(shard.nodes)]
+def _put_counts(heads: list[str], counts: pandas.DataFrame, title: str) -> None:
+    """Write a table in which a count of 0 is left out, but for the first two."""
+    rows = ([*row[:2], *(cell or None for cell in row[2:])] for row in counts.itertuples())
+    put_table(heads, map(list, rows), title=title)
 
 
 def merge(

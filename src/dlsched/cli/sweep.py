@@ -16,16 +16,16 @@ from dlsched.results.status import FAILED
 from dlsched.run import Stage
 from dlsched.sweeps import Suite, run_suite
 from dlsched.sweeps.report import findings
-from dlsched.sweeps.simulation_report import METRIC, spread_rows
-from dlsched.sweeps.simulations import table_rows
+from dlsched.sweeps.simulation_report import METRIC, policy_rows
 from dlsched.sweeps.specs import BOUND
 
 MOST_LINES = 20
-_LABELS = ["policy", "method<1", "options<2"]
-_METRICS = ["mean_jct>", "p99_jct>5", "makespan>6", "mean_queueing>7", "utilization>8"]
-_SIMULATIONS = [*_LABELS, "seed>3", *_METRICS, "bound>4", "gap>1", "seconds>9", "status<1"]
-_SPREAD = [*_LABELS, "runs>4", "failed>3", f"{METRIC}>", "saved>5", "better>7", "p_holm>8", "gap>1"]
-"""Columns of tables of simulations; see `put_table`."""
+_POLICIES = [
+    *("policy", "method<1", "options<2", "runs>9", "failed>3", f"{METRIC}>", "saved>5", "better>7"),
+    *("p_holm>8", "p99_jct>11", "makespan>12", "mean_queueing>13", "utilization>10", "gap>1"),
+    "seconds>6",
+]
+"""Columns of the tables of simulations; see `put_table`."""
 
 
 def run_shown(suite: Suite, out: Path, **options: Any) -> tuple[int, int]:
@@ -57,20 +57,13 @@ def put_sweep(rows: Sequence[Row]) -> None:
 
 
 def put_simulations(rows: Sequence[Row]) -> None:
-    """Write a table for each workload, of several seeds one with their spread; then the failed."""
+    """Write a table for each workload, over its seeds; then the failed."""
     families: dict[str, list[Row]] = {}
     for row in rows:
         if row["method"] != BOUND:
             families.setdefault(row.get("family") or row["instance"], []).append(row)
     for name, group in families.items():
-        instances = dict.fromkeys(row["instance"] for row in group)
-        if len(instances) > 1:
-            put_table(_SPREAD, map(in_text, spread_rows(group)), title=name)
-        else:
-            lines = table_rows(group)
-            seeds = len({line["seed"] for line in lines}) > 1
-            shown = [c for c in _SIMULATIONS if seeds or c != "seed>3"]
-            put_table(shown, map(in_text, lines), title=next(iter(instances)))
+        put_table(_POLICIES, map(in_text, policy_rows(group)), title=name)
     put_failed(rows)
 
 

@@ -32,7 +32,7 @@ from dlsched.execution.guard import start_server
 from dlsched.extras import require
 from dlsched.schema.files import make_folder
 from dlsched.sweeps.simulations import simulation_rows
-from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan
+from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan, writing
 from dlsched.sweeps.stored_runs import csv_bytes, stored_runs
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task, freeze, notice
@@ -332,7 +332,9 @@ class _Dispatch:
             raise self._lost(error)
         if error is not None and self.job.stop is not None:
             raise error
-        if type(error).__name__ == "KilledWorker":  # workers of Dask died of the chunk
+        if (
+            error is not None and type(error).__name__ == "KilledWorker"
+        ):  # workers of Dask died of the chunk
             self.chunks.size = 1
             for task in answer.items:
                 if self._again(task, "killed") or len(answer.items) > 1:
@@ -397,12 +399,9 @@ def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
     InstanceError
         If they cannot be copied, or change meanwhile.
     """
-    try:
+    with writing(out):
         make_folder(out)
         return freeze(tasks, out / CODE)
-    except OSError as error:
-        what = f"cannot be written ({(error.strerror or str(error)).lower()})"
-        raise InstanceError(str(out), "", what, "remove the cause, then begin again") from None
 
 
 def shard_tasks(suite: Suite, out: Path) -> list[Task]:

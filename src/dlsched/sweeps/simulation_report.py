@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,15 +11,17 @@ import numpy as np
 from dlsched.display.page import Picture, drawn, html_table, in_text
 from dlsched.display.table import Row
 from dlsched.errors import InstanceError
+from dlsched.results.performance_profiles import label_of
 from dlsched.results.statistics import Interval, Line, holm, interval, signed_rank
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
-from dlsched.sweeps.simulations import load_simulation, table_rows
+from dlsched.sweeps.simulations import load_simulation
 from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.store import Store
 
 METRIC = "mean_jct"
-_LABELS = ("policy", "method", "options")
+_OTHERS = ("p99_jct", "makespan", "mean_queueing", "utilization")
+"""Of which tables have the mean as well."""
 
 
 class Section(NamedTuple):
@@ -33,7 +36,7 @@ class Section(NamedTuple):
 def sections(
     store: Store, rows: Sequence[Row], on_part: Callable[[str], None]
 ) -> Iterator[Section]:
-    """Yield a section for each workload of a sweep, of several seeds one with their spread.
+    """Yield a section for each workload of a sweep, of several seeds one.
 
     Parameters
     ----------
@@ -57,19 +60,14 @@ def sections(
         simulated = [row for row in members if row["method"] != BOUND]
         if not simulated:  # bounds alone, or what failed before its family was known
             continue
-        lines = table_rows(simulated)
         runs: dict[str, Simulation] = {}
-        for row, line in zip(simulated, lines, strict=True):
-            label = label_of(line)
+        for row in simulated:
+            label = label_of(row)
             if row["solution_sha256"] and label not in runs:  # of several seeds the first
                 runs[label] = _read(store, row)
-        several = len({row["instance"] for row in simulated}) > 1
-        table = spread_rows(members) if several else lines
-        # One seed of all rows tells nothing.
-        left_out = ["seed"] if len({row.get("seed") for row in table}) == 1 else []
-        texts = (in_text(row, left_out=left_out) for row in table)
         place = f"simulation-{number}"
-        yield Section(place, family, html_table(texts, f"{place}-table"), _pictures(runs))
+        table = html_table(map(in_text, policy_rows(simulated)), f"{place}-table")
+        yield Section(place, family, table, _pictures(runs))
 
 
 def _read(store: Store, row: Row) -> Simulation:
@@ -98,51 +96,53 @@ def _pictures(runs: Mapping[str, Simulation]) -> list[Picture]:
     return [drawn(name, f"{told}. {first}", draw, what) for name, told, what in kinds if runs]
 
 
-def label_of(line: Row) -> str:
-    """Return a policy with its method and options, as legends name it."""
-    policy, method, options = (line[name] for name in _LABELS)
-    inside = ", ".join(text for text in (method, options) if text)
-    return f"{policy} ({inside})" if inside else str(policy)
+def policy_rows(rows: Sequence[Row]) -> list[Line]:
+    """Return a row per policy of a workload, over its seeds and those of its jobs.
 
-
-def spread_rows(rows: Sequence[Row]) -> list[Line]:
-    """Return a row per policy with the spread of `METRIC` over seeds.
-
-    ``runs`` of all seeds, ``failed`` of them; ``mean_jct``, the mean with the ends of its bootstrap
+    ``runs``, and ``failed`` of them; ``mean_jct``, the mean with the ends of its bootstrap
     interval; ``saved``, the mean share of the first policy's value by which this one's is smaller
-    with the same seeds, with its interval, ``better``, the number of seeds where it is smaller, and
-    ``p_holm`` of Wilcoxon's test; ``gap``, the mean gap to the bound. All are of runs that ended.
+    with the same seeds, with its interval; ``better``, the number of seeds where it is smaller;
+    ``p_holm`` of Wilcoxon's test; means of other metrics and of ``seconds``, and ``gap``, the mean
+    gap to the bound. All are of runs that ended.
     """
-    simulated = [row for row in rows if row["method"] != BOUND]
-    lines: dict[str, list[Row]] = {}
-    groups: dict[str, dict[Any, float]] = {}
-    for row, line in zip(simulated, table_rows(simulated), strict=True):
-        lines.setdefault(label_of(line), []).append(line)
-        values = groups.setdefault(label_of(line), {})
-        if line[METRIC] is not None and row["status"] == "feasible":
-            values[row.get("workload_seed"), row["seed"]] = line[METRIC]
-    first = next(iter(groups.values()), {})
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["method"] != BOUND:
+            groups.setdefault(label_of(row), []).append(row)
+    first: dict[Any, float] | None = None
     table, tested = [], []
-    for label, values in groups.items():
-        mine = lines[label]
-        saved = np.array([1 - values[s] / first[s] for s in values if first.get(s)], dtype=float)
-        gaps = [line["gap"] for line in mine if line["gap"] is not None]
-        line = {
-            **{name: mine[0][name] for name in _LABELS},
+    for mine in groups.values():
+        ended = [row for row in mine if row["status"] == "feasible"]
+        values = {(row["workload_seed"], row["seed"]): row[METRIC] for row in ended}
+        pairs = [(values[s], first[s]) for s in values if first and first.get(s)]
+        saved = np.array([1 - value / of_first for value, of_first in pairs], dtype=float)
+        options = json.loads(mine[0]["options"])
+        options.pop("method", None)
+        line: Line = {
+            "policy": mine[0]["method"],
+            "method": mine[0]["resolved_method"],
+            "options": ", ".join(f"{name}={value}" for name, value in options.items()) or None,
             "runs": len(mine),
-            "failed": len(mine) - len(values) or None,
+            "failed": len(mine) - len(ended) or None,
             **_with_ends(METRIC, interval([*values.values()])),
             **_with_ends("saved", interval(saved)),
             "better": int((saved > 0).sum()) if len(saved) else None,
             "p_holm": None,
-            "gap": float(np.mean(gaps)) if gaps else None,
+            **{name: _mean(ended, name) for name in (*_OTHERS, f"{METRIC}_gap", "seconds")},
         }
-        if values is not first and len(saved) > 1:
+        line["gap"] = line.pop(f"{METRIC}_gap")
+        if len(saved) > 1:
             tested.append((line, signed_rank(saved)))
+        first = values if first is None else first
         table.append(line)
     for (line, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
         line["p_holm"] = p
     return table
+
+
+def _mean(rows: Sequence[Row], name: str) -> float | None:
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return float(np.mean(values)) if values else None
 
 
 def _with_ends(name: str, found: Interval | None) -> Line:

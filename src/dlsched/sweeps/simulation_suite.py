@@ -230,8 +230,8 @@ class SimulationEntry(Document):
 
     def _validate_generator(self, name: str) -> None:
         if name not in GENERATORS:
-            known = ", ".join(GENERATORS)
-            raise Flaw(("generate",), f'"{name}" is no generator', f"those: {known}")
+            remedy = f"those: {', '.join(GENERATORS)}"
+            raise Flaw(("generate",), f'"{name}" is no generator', remedy)
         for field in _OF_TRACES:
             if field in self.model_fields_set:
                 remedy = "what the generator takes stands in parameters"

@@ -12,7 +12,7 @@ import importlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -30,8 +30,6 @@ from dlsched.sweeps.task import Task
 OVER = ("alone", "sharing")
 """What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, or may
 share them in groups, which has all policies of the first."""
-SHOWN = ("mean_jct", "p99_jct", "makespan", "mean_queueing", "utilization")
-"""The metrics in tables."""
 _TOLERANCE = 1e-9
 """Relative; metrics are floats, bounds are exact."""
 
@@ -198,34 +196,6 @@ def _flat(row: Row, known: Mapping[tuple[str, str], dict[str, tuple[Fraction, st
         flat |= {"gap": flat[f"{first}_gap"], "gap_level": first, "bound_kind": "certified"}
         flat["bound"] = json.dumps({metric: float(limit) for metric, (limit, _) in limits.items()})
     return flat
-
-
-def table_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a workload's table, without those of bounds.
-
-    ``policy``, ``method``, ``options`` (``variant`` among them), ``seed``, the metrics of `SHOWN`,
-    ``bound`` and ``gap`` of mean_jct, ``seconds``, and ``status`` of those that failed.
-    """
-    lines = []
-    for row in rows:
-        if row["method"] == BOUND:
-            continue
-        options = {
-            name: value for name, value in json.loads(row["options"]).items() if name != "method"
-        }
-        line = {
-            "policy": row["method"],
-            "method": row["resolved_method"],
-            "options": ", ".join(f"{name}={value}" for name, value in options.items()) or None,
-            "seed": row["seed"],
-            **{name: row.get(name) for name in SHOWN},
-            "bound": row.get("mean_jct_bound"),
-            "gap": row.get("mean_jct_gap"),
-            "seconds": row.get("seconds"),
-            "status": None if row["status"] == "feasible" else row["status"],
-        }
-        lines.append(line)
-    return lines
 
 
 def load_simulation(content: bytes) -> Simulation:
