@@ -21,9 +21,9 @@ from code_version import commit_of_code
 from figures import FOLDER
 
 from dlsched.display.table import Row
+from dlsched.results.performance_profiles import label_of
 from dlsched.sweeps import Store, read_suite
-from dlsched.sweeps.simulation_report import label_of
-from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.task import Task
 
@@ -111,8 +111,8 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for each policy, then one for the bounds."""
     simulated = [row for row in rows if row["method"] != BOUND]
     policies: dict[str, list[Row]] = defaultdict(list)
-    for row, line in zip(simulated, table_rows(simulated), strict=True):
-        policies[label_of(line)].append(row)
+    for row in simulated:
+        policies[label_of(row)].append(row)
     first = {row["workload_seed"]: row["mean_jct"] for row in next(iter(policies.values()))}
     for name, mine in policies.items():
         ended = [row for row in mine if row["status"] == "feasible"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Option
 
@@ -23,21 +22,24 @@ from dlsched.run import Stage
 from dlsched.sweeps import Store, Suite, SweepState, read_suite, run_suite
 from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps import status as sweep_state
-from dlsched.sweeps.merge import ShardState
 from dlsched.sweeps.report import findings, write_report
 from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
-from dlsched.sweeps.simulation_report import METRIC, spread_rows
-from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
+from dlsched.sweeps.simulation_report import METRIC, policy_rows
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.stored_runs import evaluate_rows
 
+if TYPE_CHECKING:
+    import pandas
+
 _MOST_NAMED = 10
 MOST_LINES = 20
-_LABELS = ["policy", "method<1", "options<2"]
-_METRICS = ["mean_jct>", "p99_jct>5", "makespan>6", "mean_queueing>7", "utilization>8"]
-_SIMULATIONS = [*_LABELS, "seed>3", *_METRICS, "bound>4", "gap>1", "seconds>9", "status<1"]
-_SPREAD = [*_LABELS, "runs>4", "failed>3", f"{METRIC}>", "saved>5", "better>7", "p_holm>8", "gap>1"]
-"""Columns of tables of simulations; see `put_table`."""
+_POLICIES = [
+    *("policy", "method<1", "options<2", "runs>9", "failed>3", f"{METRIC}>", "saved>5", "better>7"),
+    *("p_holm>8", "p99_jct>11", "makespan>12", "mean_queueing>13", "utilization>10", "gap>1"),
+    "seconds>6",
+]
+"""Columns of the tables of simulations; see `put_table`."""
 
 
 def bench(
@@ -117,13 +119,12 @@ def status(
 
 def _state_data(state: SweepState) -> dict[str, object]:
     return {
-        "shards": [asdict(shard) for shard in state.shards],
-        **{
-            name: {
-                place: {"made": made, "failed": failed} for place, (made, failed) in counts.items()
-            }
-            for name, counts in (("nodes", state.nodes), ("engines", state.engines))
-        },
+        "shards": [
+            row | {"nodes": row["nodes"].split(", ") if row["nodes"] else []}
+            for row in state.shards.reset_index().to_dict("records")
+        ],
+        "nodes": state.nodes.to_dict("index"),
+        "engines": state.engines.to_dict("index"),
         "missing": state.indices,
         "keys": list(state.missing),
     }
@@ -131,31 +132,24 @@ def _state_data(state: SweepState) -> dict[str, object]:
 
 def _put_state(state: SweepState) -> None:
     """Write a table of the shards, those with runs left first, and one of the nodes."""
-    ordered = sorted(state.shards, key=lambda shard: (not shard.missing, shard.shard))
-    numbers = ["shard>", "planned>", "done>", "failed>", "missing>"]
-    put_table(
-        [*numbers, "attempts>1", "nodes<2"],
-        map(_shard_cells, ordered[:MOST_LINES]),
-        title=f"{state.n} shards",
-    )
+    shards = state.shards.assign(whole=state.shards["missing"] == 0)
+    ordered = shards.sort_values("whole", kind="stable").drop(columns="whole")
+    heads = ["shard>", "planned>", "done>", "failed>", "missing>", "attempts>1", "nodes<2"]
+    _put_counts(heads, ordered[:MOST_LINES], f"{len(shards)} shards")
     if len(ordered) > MOST_LINES:
         put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
     for name, counts in (("node", state.nodes), ("engine", state.engines)):
-        put_table(
-            [name, "made>", "failed>"],
-            ([place, made, failed or None] for place, (made, failed) in counts.items()),
-            title=f"{name}s",
-        )
-    planned = sum(shard.planned for shard in state.shards)
-    done = sum(shard.done for shard in state.shards)
+        _put_counts([name, "made>", "failed>"], counts, f"{name}s")
+    done, planned = shards["done"].sum(), shards["planned"].sum()
     put_line(f"{done:,} of {planned:,} runs are made")
     if state.missing:
         put_line(f"runs are left in the shards {state.indices}")
 
 
-def _shard_cells(shard: ShardState) -> list[object]:
-    counts = [shard.planned, shard.done, shard.failed or None, shard.missing or None]
-    return [shard.shard, *counts, shard.attempts or None, ", ".join(shard.nodes)]
+def _put_counts(heads: list[str], counts: pandas.DataFrame, title: str) -> None:
+    """Write a table in which a count of 0 is left out, but for the first two."""
+    rows = ([*row[:2], *(cell or None for cell in row[2:])] for row in counts.itertuples())
+    put_table(heads, map(list, rows), title=title)
 
 
 def merge(
@@ -234,20 +228,13 @@ def put_sweep(rows: Sequence[Row]) -> None:
 
 
 def put_simulations(rows: Sequence[Row]) -> None:
-    """Write a table for each workload, of several seeds one with their spread; then the failed."""
+    """Write a table for each workload, over its seeds; then the failed."""
     families: dict[str, list[Row]] = {}
     for row in rows:
         if row["method"] != BOUND:
             families.setdefault(row.get("family") or row["instance"], []).append(row)
     for name, group in families.items():
-        instances = dict.fromkeys(row["instance"] for row in group)
-        if len(instances) > 1:
-            put_table(_SPREAD, map(in_text, spread_rows(group)), title=name)
-        else:
-            lines = table_rows(group)
-            seeds = len({line["seed"] for line in lines}) > 1
-            shown = [c for c in _SIMULATIONS if seeds or c != "seed>3"]
-            put_table(shown, map(in_text, lines), title=next(iter(instances)))
+        put_table(_POLICIES, map(in_text, policy_rows(group)), title=name)
     put_failed(rows)
 
 

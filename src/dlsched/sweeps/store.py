@@ -294,6 +294,16 @@ class Store:
             yield from map(dict, self.base.execute(f"{sql} AND {which}", (SIMULATION,)))
 
 
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn an error of the disk into one that names the folder and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({(error.strerror or str(error)).lower()})"
+        raise InstanceError(str(folder), "", what, "remove the cause, then begin again") from None
+
+
 def is_empty(file: Path) -> bool:
     """Whether a file has no tables yet: who began it was killed at once, or is at it."""
     with contextlib.suppress(sqlite3.Error):
