@@ -61,7 +61,7 @@ FOLDERS = [
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        12785,
+        12764,
     ),
     Budget(REST, (), 750, 877),
 ]
