@@ -53,17 +53,17 @@ FOLDERS = [
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 5137),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
-    Budget("cli", ("cli",), 3100, 3249),
-    Budget("variants", ("variants",), 2600, 2897),
+    Budget("cli", ("cli",), 3100, 3213),
+    Budget("variants", ("variants",), 2600, 2873),
     Budget("proofs", ("proofs",), 3100),
-    Budget("api and testing", ("api", "testing"), 4700, 4897),
+    Budget("api and testing", ("api", "testing"), 4700, 4889),
     Budget(
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        12907,
+        12764,
     ),
-    Budget(REST, (), 750, 883),
+    Budget(REST, (), 750, 877),
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
