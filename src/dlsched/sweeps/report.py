@@ -162,7 +162,8 @@ def write_report(
 def _rows_of(runs: Comparison) -> list[Row]:
     """Return runs of one problem as rows, without the columns of other problems."""
     others = [name for name in runs if name not in _USED and runs[name].isna().all()]
-    return [dict(row) for row in charts.rows_of(runs.drop(columns=others), "the report")]
+    rows: list[Any] = charts.rows_of(runs.drop(columns=others), "the report")
+    return rows
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:
