@@ -15,14 +15,11 @@ from itertools import product
 from statistics import median
 from typing import Any
 
-from figures import arguments, write
 from rules_table import Rule, rows, shipped
 from scipy.stats import binomtest
 
 import dlsched
-from dlsched import library
 from dlsched.problems.dispatch import Instance, rank
-from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.workloads import Tenant
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
@@ -35,7 +32,6 @@ MACHINES = (5, 10, 20)
 SEEDS = range(1, 11)
 SIZES = ((3, 2, 20, 15), (4, 3, 40, 40))
 """Regions, clusters of each, machines of each, pending workloads."""
-LIMIT = 300
 LARGEST: dict[str, Any] = {"scope": "one", "regions": 1, "clusters": 20, "machines": 3325,
                            "gpu_share": 125 / 3325, "types": 1, "tenants": 60, "copies": 1,
                            "pending": 100}  # fmt: skip
@@ -163,41 +159,6 @@ def ahead(a: Any, b: Any) -> int:
         if mine != theirs:
             return 1 if (mine > theirs) == level.name.startswith("started") else -1
     return 0
-
-
-def reach() -> Iterator[str]:
-    """Yield how large a batch is proved optimal, by the model and by classes."""
-    yield "## Which batches are proved optimal\n"
-    yield f"Seeds 1 to 3, allocation 97 %, a limit of {LIMIT} s by the clock. Proved: seeds whose"
-    yield "optimum is proved in all 16 levels; levels: those proved on the others, at least. CPU s."
-    yield "Clusters are those of each region, machines those of each cluster.\n"
-    yield (
-        "| regions | clusters | machines | pending | classes proved | levels | s, median | s, most "
-        "| milp proved | levels | s, median | s, most |"
-    )
-    yield "|" + "---|" * 12
-    for regions, clusters, machines, pending in SIZES:
-        cells = []
-        for name in ("classes", "milp"):
-            times, levels, proved = [], [], 0
-            for seed in (1, 2, 3):
-                inst = dlsched.generate(
-                    "dispatch", seed, regions=regions, clusters=clusters, machines=machines,
-                    pending=pending, tenants=max(12, pending // 5),
-                )  # fmt: skip
-                try:
-                    found, seconds = solved(inst, name, time_limit=LIMIT)
-                except dlsched.OptionError:
-                    break  # too large for the model
-                times.append(seconds)
-                proved += found.status == "optimal"
-                if found.status != "optimal":
-                    exact = [value == 0 for value in found.gap]
-                    levels.append(exact.index(False) if False in exact else 15)
-            some = str(min(levels)) if levels else "-"
-            cells += [f"{proved} of {len(times)}", some] if times else ["too large", "-"]
-            cells += [f"{median(times):.1f}", f"{max(times):.1f}"] if times else ["-", "-"]
-        yield f"| {regions} | {clusters} | {machines} | {pending} | {' | '.join(cells)} |"
 
 
 def large() -> Iterator[str]:
@@ -390,61 +351,6 @@ def batches(seeds: range, sizes: tuple[int, ...] = MACHINES, **options: Any) -> 
             yield made
 
 
-def limited() -> Iterator[str]:
-    """Yield what `counted` begins from and ends with on batches of 120 workloads, held back."""
-    yield "## `counted` on 120 workloads\n"
-    yield "4 regions of 3 clusters of 40 machines, seeds held back; levels that are not 0, and"
-    yield "processor seconds. The limit is wall time; with 1 s `counted` has little more than the"
-    yield "better of its two first plans.\n"
-    yield "| seed | method | levels up to priority 4 | started in all | seconds |"
-    yield "|---|---|---|---|---|"
-    for seed in (201, 202, 203):
-        made = dlsched.generate("dispatch", seed, regions=4, clusters=3, machines=40, pending=120)
-        for method, limit in (("mast", None), ("counted", 1.0), ("counted", None)):
-            began = time.process_time()
-            result = dlsched.solve(made, method, time_limit=limit)
-            seconds = time.process_time() - began
-            label = f"`{method}`" + (f", {limit:g} s" if limit else "")
-            levels = {
-                level.name: float(value)
-                for level, value in zip(LEVELS, result.objective, strict=True)
-            }
-            shown = [f"{name} {value:g}" for name, value in list(levels.items())[:8] if value]
-            started = sum(value for name, value in levels.items() if name.startswith("started"))
-            yield f"| {seed} | {label} | {', '.join(shown)} | {started:.0f} | {seconds:.2f} |"
-
-
-def moves() -> Iterator[str]:
-    """Yield `reinserted` beside `mast`, `counted` and `exact` on large batches, held back."""
-    yield "## `reinserted` on 120 and 150 workloads\n"
-    yield "4 regions of 3 clusters of 40 machines, 24 tenants; the rule was made on seeds 0 to 2 of"
-    yield "120 workloads, these are held back. Processor seconds in one process, of the first two"
-    yield "the least of 3 by turns. `exact` has 20 s by the clock and begins from `reinserted`.\n"
-    yield "| pending | seed | method | levels up to priority 4 | started in all | s | mast = 1 |"
-    yield "|---|---|---|---|---|---|---|"
-    for pending, seeds in ((120, (201, 202, 203)), (150, (301, 302, 303))):
-        for seed in seeds:
-            made = dlsched.generate("dispatch", seed, regions=4, clusters=3, machines=40,
-                                    pending=pending, tenants=24)  # fmt: skip
-            found: dict[str, list[tuple[Any, float]]] = {}
-            for name in ("mast", "reinserted") * 3:
-                found.setdefault(name, []).append(solved(made, name))
-            found["counted"] = [solved(made, "counted")]
-            found["exact"] = [solved(made, "exact", time_limit=20)]
-            first = found["reinserted"][0][0].objective
-            assert not first.better_than(found["exact"][0][0].objective)
-            base = min(seconds for _, seconds in found["mast"])
-            for name, runs in found.items():
-                result, seconds = runs[0][0], min(seconds for _, seconds in runs)
-                pairs = list(zip(LEVELS, result.objective, strict=True))[:8]
-                shown = [f"{level.name} {float(value):g}" for level, value in pairs if value]
-                yield (
-                    f"| {pending} | {seed} | `{name}` | {', '.join(shown)} "
-                    f"| {total(result.objective, 'started'):.0f} | {seconds:.2f} "
-                    f"| {seconds / base:.1f} |"
-                )
-
-
 def kept(scope: str) -> Iterator[Instance]:
     """Yield the library's instances of a scope but the open one."""
     for instance in shipped("dispatch"):
@@ -479,28 +385,6 @@ def own() -> Iterator[str]:
     yield from shortened(list(rows("dispatch", rules, groups)))
 
 
-def open_batch() -> Iterator[str]:
-    """Yield what is known of the open instance, and what 60 s from there find."""
-    name = "dispatch-open-10x5x100x300"
-    yield "## The open instance\n"
-    yield f"`{name}`, 2026-11-22: `counted` with the best known solution as its start (60 s by the"
-    yield "clock, 4.6 CPU s) starts 184.48 GPUs of priority 7, before 0; all earlier levels are the"
-    yield "same. The bound of that level, 222.4, is claimed, with 154 jobs preempted at priority 7,"
-    yield "which is claimed too. The program of `classes` for that level alone, from this solution,"
-    yield "found nothing better in 280 s by the clock (29 CPU s, bound 236.16). Again:\n"
-    start = dlsched.load_solution(library.solution_file(name))
-    again, seconds = solved(name, "counted", start=start, time_limit=60)
-    yield "| | preempted_7 | started_7 | young | CPU s |"
-    yield "|---|---|---|---|---|"
-    objectives = {
-        "best known": (dlsched.verify(dlsched.load(name), start).objective, "-"),
-        "`counted` from there": (again.objective, f"{seconds:.1f}"),
-    }
-    for title, (found, spent) in objectives.items():
-        parts = (found.preempted_7, float(found.started_7), found.young)
-        yield f"| {title} | {' | '.join(map(str, parts))} | {spent} |"
-
-
 def shortened(lines: list[str]) -> Iterator[str]:
     """Yield a table without the columns of levels that no row is away from."""
     table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
@@ -522,17 +406,8 @@ def shortened(lines: list[str]) -> Iterator[str]:
 SECTIONS = {
     "batch": batch,
     "solutions": solutions,
-    "reach": reach,
-    "large": large,
     "one": one,
     "missed": missed,
     "cache": cache,
     "ranking": ranking,
-    "open": open_batch,
-    "own": own,
-    "limited": limited,
-    "moves": moves,
 }
-
-if __name__ == "__main__":
-    write("dispatch", SECTIONS, arguments())

@@ -9,19 +9,14 @@ wall-clock in `large` and `limits`.
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
-from elastic_pools import RUNNING, SCENARIOS
 from figures import arguments, write
-from rules_table import Rule, rows, shipped
 
 import dlsched
-from dlsched.problems.elastic import Instance
 
 SEEDS = range(1, 11)
 RULES = ("lyra", "afs", "fifo")
@@ -57,29 +52,6 @@ def timed(made: Any, method: str, **options: Any) -> tuple[Any, float]:
     began = time.process_time()
     result = dlsched.solve(made, method, **options)
     return result, time.process_time() - began
-
-
-def large() -> Iterator[str]:
-    """Yield dp on 100,000 items and 10,000 GPUs."""
-    yield "## 100,000 items, 10,000 GPUs: dp"
-    yield ""
-    yield "| running | scaling | jobs | status | gap | seconds |"
-    yield "|---|---|---|---|---|---|"
-    for running in (0.0, 0.5, 1.0):
-        for scaling in ("linear", "loss"):
-            made = dlsched.generate(
-                "elastic",
-                seed=1,
-                items=100_000,
-                capacity=10_000,
-                running=running,
-                scaling=scaling,
-            )
-            result = dlsched.solve(made, "dp", time_limit=60)
-            yield (
-                f"| {running} | {scaling} | {len(made.jobs)} | {result.status} "
-                f"| {max(result.gap):.1e} | {result.seconds.total:.2f} |"
-            )
 
 
 def launched() -> Iterator[str]:
@@ -127,82 +99,10 @@ def sizes() -> Iterator[str]:
         yield f"| {items} | {capacity} | {' | '.join(cells)} |"
 
 
-def limits() -> Iterator[str]:
-    """Yield the seconds taken with a limit of one second where a proof takes minutes."""
-    yield "## time_limit=1 on 8 jobs of 1,500 choices, savings nearly equal to GPUs"
-    yield ""
-    yield "| method | status | reason | gap | seconds |"
-    yield "|---|---|---|---|---|"
-    made = correlated(8, 1500, 2000)
-    for method in ("dp", "milp", "lyra"):
-        began = time.perf_counter()
-        result = dlsched.solve(made, method, time_limit=1)
-        taken = time.perf_counter() - began
-        gap = "-" if result.gap.reduction is None else f"{result.gap.reduction:.1e}"
-        yield f"| {method} | {result.status} | {result.reason} | {gap} | {taken:.2f} |"
-
-
-def correlated(jobs: int, choices: int, scale: int) -> Instance:
-    """Return an epoch in which all items have nearly the same reduction per GPU."""
-    rng = random.Random(1)
-    rows = []
-    for j in range(jobs):
-        gpus = rng.randrange(scale, 3 * scale)
-        times = [10**12]
-        for _ in range(choices - 1):
-            times.append(times[-1] - gpus - rng.randrange(50))
-        row = {"id": f"j{j}", "gpus_per_worker": gpus, "min_workers": 1, "max_workers": choices}
-        rows.append(row | {"running": True, "running_times": times})
-    return Instance(name="correlated", capacity=jobs * choices * scale // 2, jobs=rows)
-
-
-def epochs(seeds: range, **options: Any) -> Iterator[Instance]:
-    """Yield Lyra's epochs with none, half and all of the jobs running."""
-    for seed in seeds:
-        for running in RUNNING:
-            made = {"items": 354, "capacity": 245, "running": running} | options
-            yield dlsched.generate("elastic", seed, **made)
-
-
-def kept(pools: bool) -> Iterator[Instance]:
-    """Yield the library's instances with one capacity or with two."""
-    for instance in shipped("elastic"):
-        if bool(instance.pools) is pools:
-            yield instance
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic and the exact method over all groups."""
-    few, fresh = range(1, 6), range(101, 106)
-    large = {"items": 3000, "capacity": 600}
-    groups: dict[str, Callable[[], Iterator[Instance]]] = {
-        "the library, one capacity": partial(kept, False),
-        "the library, GPUs on loan": partial(kept, True),
-        "354 items, 245 GPUs, seeds 1 to 5": partial(epochs, few),
-        "the same, held back: seeds 101 to 105": partial(epochs, fresh),
-        "loss of 20 %, held back: 101 to 105": partial(epochs, fresh, scaling="loss"),
-        "3,000 items, 600 GPUs, held back: 101, 102": partial(epochs, range(101, 103), **large),
-    }
-    for name, shares in SCENARIOS.items():
-        groups[f"80 on loan, {name}, seeds 1 to 5"] = partial(epochs, few, loan=80, **shares)
-        groups[f"{name}, held back: 101 to 105"] = partial(epochs, fresh, loan=80, **shares)
-    for name in ("Basic", "Advanced"):
-        groups[f"3,000 items, 200 on loan, {name}, held back: 101, 102"] = partial(
-            epochs, range(101, 103), loan=200, **large, **SCENARIOS[name]
-        )
-    yield "## The paper's heuristic and the optimum\n"
-    yield "Each seed with 0, 0.5 and 1 of the jobs running.\n"
-    rules = (Rule("lyra"), Rule("dp", exact=True, limit=30))
-    yield from rows("elastic", rules, groups)
-
-
 SECTIONS = {
     "epoch": worst_epoch,
-    "large": large,
     "launched": launched,
     "sizes": sizes,
-    "limits": limits,
-    "own": own,
 }
 
 if __name__ == "__main__":

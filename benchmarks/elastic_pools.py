@@ -13,8 +13,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from figures import arguments, write
-
 import dlsched
 
 SEEDS = range(1, 11)
@@ -157,28 +155,6 @@ def shares() -> Iterator[str]:
         )
 
 
-def sizes() -> Iterator[str]:
-    """Yield dp on larger epochs."""
-    yield "## Larger epochs: dp, seed 1, half of the jobs running"
-    yield ""
-    warm_up()
-    yield "| items | GPUs | on loan | scenario | jobs | status | gap | seconds |"
-    yield f"|{'---|' * 8}"
-    for items, capacity, loan in ((1000, 700, 240), (3000, 600, 200), (20_000, 4000, 1300)):
-        for name in ("Advanced", "Ideal"):
-            made = dlsched.generate(
-                "elastic", seed=1, items=items, capacity=capacity, loan=loan, scenario=name.lower()
-            )
-            began = time.process_time()
-            result = dlsched.solve(made, "dp", time_limit=60)
-            seconds = time.process_time() - began
-            gap = "-" if result.gap.reduction is None else f"{result.gap.reduction:.1e}"
-            yield (
-                f"| {items} | {capacity} | {loan} | {name} | {len(made.jobs)} | {result.status} "
-                f"| {gap} | {seconds:.2f} |"
-            )
-
-
 def warm_up() -> None:
     """Solve two instances, so that what is done once is not counted."""
     dlsched.solve("lyra-fig6-loan", "milp")
@@ -190,8 +166,4 @@ SECTIONS = {
     "rules": rules,
     "servers": servers,
     "shares": shares,
-    "sizes": sizes,
 }
-
-if __name__ == "__main__":
-    write("elastic_pools", SECTIONS, arguments())

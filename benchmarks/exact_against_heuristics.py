@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, TypeAlias
 
-from figures import arguments, cell, write
+from figures import cell
 from machine import load
 
 import dlsched
@@ -230,6 +230,3 @@ SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
     for problem in INSTANCES
     for limit in LIMITS
 }
-
-if __name__ == "__main__":
-    write("exact_against_heuristics", SECTIONS, arguments())

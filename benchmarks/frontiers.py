@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from figures import arguments, write
-
 import dlsched
 
 LEVELS = {
@@ -39,6 +37,3 @@ def points_of(name: str) -> Iterator[str]:
 
 
 SECTIONS = {name: partial(points_of, name) for name in LEVELS}
-
-if __name__ == "__main__":
-    write("frontiers", SECTIONS, arguments())

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import hadar_example
 import hadar_nodes
 import numpy as np
-from figures import ROOT, arguments, write
+from figures import ROOT
 from hadar_example import run, table
 
 from dlsched.simulation import Cluster, Workload
@@ -426,6 +426,3 @@ SECTIONS = {
     "corollary": hadar_nodes.corollary,
     "slots": hadar_nodes.slots,
 }  # fmt: skip
-
-if __name__ == "__main__":
-    write("hadar_simulation", SECTIONS, arguments())

@@ -15,24 +15,21 @@ from collections.abc import Iterator
 import networkx
 import numpy as np
 import rustworkx
-from figures import ROOT, arguments, cell, rule_gap, write
-from interleaving_bounds import bound, clustered, open_, small
-from interleaving_rules import own, unlike
+from figures import ROOT, cell, rule_gap
+from interleaving_rules import unlike
 
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics.matching import SCALE, match
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
-from dlsched.problems.interleaving.structures.profiles import BOTTLENECKS
 from dlsched.records import read_trace
 from dlsched.results.result import Result
-from dlsched.simulation import pool, queue
+from dlsched.simulation import queue
 
 RECORDED = ROOT.parent / "shared" / "data" / "muri"
 RULES = ("muri", "muri_needed", "swap", "greedy")
 CLUSTERS = (64, 256, 1024)
 """GPUs; 64 is the testbed of section 6.1."""
-_NINE_DIGITS = 1e-9
 MOMENTS = range(5, 100, 5)
 """Days of a recorded trace at which its queue is looked at."""
 _MOST_FOR_NETWORKX = 256
@@ -48,70 +45,9 @@ def certified_gap(result: Result) -> str:
     return cell(1 - float(result.objective[0]) / float(bound.value))
 
 
-def claimed_gap(result: Result) -> str:
-    """Return the gap to the best bound, which a solver states to nine digits."""
-    return "< 1e-7 %" if 0 < result.gap[0] <= _NINE_DIGITS else cell(result.gap[0])
-
-
 def rules(instance: Instance, best: Result, names: tuple[str, ...] = RULES) -> str:
     """Return the cells with the heuristics' gaps to the best known bound."""
     return " | ".join(rule_gap(instance, rule, best) for rule in names)
-
-
-def cover(label: str, instance: Instance) -> str:
-    """Solve a cover by `aggregated` and the heuristics; return its row."""
-    best = dlsched.solve(instance, "aggregated", time_limit=60)
-    groups = len(best.solution.groups) if best.solution else 0
-    return (
-        f"| {label} | {len(instance.jobs)} | {len(instance.profiles)} | {instance.gpu_budget} "
-        f"| {best.status!s} | {best.seconds.total:.1f} | {groups} | {claimed_gap(best)} "
-        f"| {certified_gap(best)} | {rules(instance, best)} |"
-    )
-
-
-HEAD = (
-    "| | jobs | profiles | budget, GPUs | status | s | groups | gap, claimed | gap, certified | "
-    + " | ".join(RULES)
-    + " |\n|"
-    + "---|" * (9 + len(RULES))
-)
-
-
-def trace() -> Iterator[str]:
-    """Yield the tables of the recorded traces, all jobs as one cover."""
-    yield "## Recorded traces as covers, `aggregated`\n"
-    yield "All jobs of a trace at once, to show which sizes are solved. In the paper no cover has a"
-    yield "budget so far above what full groups take, so Muri's columns do not concern the paper."
-    yield "The budget is a share of the way from the fewest GPUs that"
-    yield "any grouping takes to those of every job alone. Gaps are to the optimum where proven.\n"
-    yield HEAD
-    for name in ("trace1", "trace3"):
-        path = RECORDED / f"{name}.csv"
-        if not path.exists():
-            yield f"| {name}: not here |"
-            continue
-        jobs = read_trace(path)
-        for resources in (3, 4):
-            for budget in (0.25, 0.5):
-                instance = pool(jobs, resources=resources, budget=budget)
-                yield cover(f"{name}, k={resources}, {budget:.0%}", instance)
-    yield "\nThe same with a budget of so much of every job's GPUs alone, where that suffices.\n"
-    yield HEAD
-    for name in ("trace1", "trace3"):
-        path = RECORDED / f"{name}.csv"
-        if not path.exists():
-            continue
-        jobs = read_trace(path)
-        for resources in (3, 4):
-            free = pool(jobs, resources=resources)
-            everyone = sum(job.gpus for job in free.jobs)
-            for share in (0.25, 0.5):
-                gpus = int(share * everyone)
-                label = f"{name}, k={resources}, {share:.0%}"
-                if gpus < free.least_gpus:
-                    yield f"| {label} | infeasible: {gpus} GPUs, {free.least_gpus} are the fewest |"
-                else:
-                    yield cover(label, free.model_copy(update={"gpu_budget": gpus}))
 
 
 def queues() -> Iterator[str]:
@@ -198,52 +134,6 @@ def _names(rules: tuple[str, ...]) -> str:
     return " | ".join(rules) + " |"
 
 
-def figures() -> Iterator[str]:
-    """Yield the tables beside Figures 11 to 14: the efficiency that each part of Muri gains."""
-    yield "## Beside Figures 11 to 14: efficiency, not completion times\n"
-    yield "The paper's figures show completion times and makespans of simulations. Here is the sum"
-    yield "of gamma over the groups, on average of ten heads of queues (64 GPUs, distinct jobs),"
-    yield "relative to `muri`.\n"
-    yield "| variant | sum of gamma, relative |"
-    yield "|---|---|"
-    seeds = range(1, 11)
-
-    def heads_of(**more: object) -> list[Instance]:
-        options = {"jobs": 256, "grouping": "cover", "cluster": CLUSTERS[0]} | more
-        return [dlsched.generate("interleaving", seed, **options) for seed in seeds]
-
-    def mean(made: list[Instance], rule: str, **options: object) -> float:
-        found = [dlsched.solve(i, rule, **options).objective for i in made]
-        return sum(float(objective[0]) for objective in found) / len(found)
-
-    made = heads_of()
-    base = mean(made, "muri")
-    yield f"| worst ordering (Figure 11) | {mean(made, 'muri_worst_order') / base:.3f} |"
-    yield f"| without Blossom (Figure 11) | {mean(made, 'greedy') / base:.3f} |"
-    for error in (0.2, 0.5, 1.0):
-        found = mean(made, "muri", profile_error=error) / base
-        yield f"| profiles off by up to {error:.0%} (Figure 14) | {found:.3f} |"
-    yield "\nBy the kinds of bottleneck in the queue (Figure 13), mean gamma of `muri`'s groups:\n"
-    yield "| kinds | mean gamma |"
-    yield "|---|---|"
-    for kinds in (1, 2, 3, 4):
-        groups = [
-            dlsched.solve(i, "muri").details["mean_efficiency"] for i in heads_of(bottlenecks=kinds)
-        ]
-        yield f"| {kinds}: {', '.join(BOTTLENECKS[:kinds])} | {sum(groups) / len(groups):.3f} |"
-
-
-def generated() -> Iterator[str]:
-    """Yield the table of the largest trace's size with few profiles."""
-    yield "## 5,755 generated jobs of 48 profiles, `aggregated`\n"
-    yield HEAD
-    for budget in (0.25, 0.5):
-        instance = dlsched.generate(
-            "interleaving", 1, jobs=5755, grouping="cover", distinct=False, budget=budget
-        )
-        yield cover(f"seed 1, k=4, {budget:.0%}", instance)
-
-
 def distinct() -> Iterator[str]:
     """Yield the table of uniform groups of distinct jobs."""
     yield "## Distinct jobs in groups of four, `column_generation`\n"
@@ -312,17 +202,6 @@ def rounds() -> Iterator[str]:
 SECTIONS = {
     "queues": queues,
     "heads": heads,
-    "trace": trace,
-    "generated": generated,
     "distinct": distinct,
-    "figures": figures,
     "rounds": rounds,
-    "own": own,
-    "bound": bound,
-    "clustered": clustered,
-    "small": small,
-    "open": open_,
 }
-
-if __name__ == "__main__":
-    write("interleaving", SECTIONS, arguments())

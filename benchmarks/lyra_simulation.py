@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import lyra_text
-from figures import arguments, write
 from lyra_cases import (
     BASELINE,
     BASIC,
@@ -237,6 +236,3 @@ SECTIONS = {
     **{f"calibrated-{load:g}": partial(calibrated, load) for load in LOADS},
     **{f"elastic-{load:g}": partial(calibrated_elastic, load) for load in LOADS},
 }
-
-if __name__ == "__main__":
-    write("lyra_simulation", SECTIONS, arguments())

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from figures import arguments, write
 
 from dlsched.display.table import Row
 from dlsched.sweeps import Store, merge, read_suite, run_suite
@@ -260,5 +259,4 @@ def _copies(few: Path, many: Path) -> None:
         store.fill(outcomes())
 
 
-if __name__ == "__main__":
-    write("many", {"runs": runs, "plan": plan, "report": report}, arguments())
+SECTIONS = {"runs": runs, "plan": plan, "report": report}

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from claims_only.latency import allocation_rate, preemptions, violations, waits
-from figures import arguments, write
 
 import dlsched
 from dlsched.problems.dispatch import Instance, Solution
@@ -316,6 +315,3 @@ SECTIONS = {name: partial(policies, *given) for name, given in LOADS.items()} | 
     "allocation": allocation,
     "methods": methods,
 }
-
-if __name__ == "__main__":
-    write("mast_simulation", SECTIONS, arguments())

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from figures import arguments, write
 from published import simulate
 from published.muri.blossom import heaviest
 
@@ -345,6 +344,3 @@ SECTIONS = {
     "noise": noise,
     "audits": audits,
 }
-
-if __name__ == "__main__":
-    write("muri_published", SECTIONS, arguments())

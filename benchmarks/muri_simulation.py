@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import published
-from figures import ROOT, arguments, write
+from figures import ROOT
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
@@ -195,6 +195,3 @@ SECTIONS = {
     "testbed": testbed,
     "figure8": figure8,
 }
-
-if __name__ == "__main__":
-    write("muri_simulation", SECTIONS, arguments())

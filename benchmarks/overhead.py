@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from figures import arguments, write
-
 from dlsched.records import read_trace
 from dlsched.simulation import snapshot
 from dlsched.sweeps import read_suite, run_suite
@@ -97,6 +95,4 @@ def traces() -> Iterator[str]:
         yield f"| {name} | {1000 * (time.process_time() - began) / 5:.1f} |"
 
 
-if __name__ == "__main__":
-    parts = {"local": local, "dask": dask, "traces": traces}
-    write("overhead", parts, arguments())
+SECTIONS = {"local": local, "dask": dask, "traces": traces}

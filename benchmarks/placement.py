@@ -11,99 +11,22 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
-from figures import arguments, cell, write
-from hypothesis import given, settings
-from machine import load
-from rules_table import Rule, least, rows, shipped
+from figures import cell
 
 import dlsched
 from dlsched import library
 from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
-from dlsched.problems.placement.heuristics.annealing import annealing
-from dlsched.problems.placement.heuristics.tempering import tempering
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
-from dlsched.problems.placement.kernels.local_search import DRAWS, anneal
-from dlsched.problems.placement.model import Whole
-from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.state import COST, state_of
-from dlsched.results.result import Claim
-from dlsched.run import Run
-from dlsched.testing import oracles, strategies
 
-RANDOM = 2000
 THOUSAND = {"tables": 1000, "regions": 10, "jobs": 3000}
 
 
 def cost(result: dlsched.Result) -> float:
     """Return the cost of a result's solution."""
     return float(result.objective[0])
-
-
-def enumerated() -> Iterator[str]:
-    """Yield full enumeration against refinement."""
-    yield "## Full enumeration and `refinement`\n"
-    yield "6 to 8 tables, 2 or 3 regions, 8 to 14 jobs; equal means within 1e-9.\n"
-    yield "| version | instances | feasible | equal | annealing equal | slowest refinement, s |"
-    yield "|---|---|---|---|---|---|"
-    for version in ("v1", "v2"):
-        total = feasible = equal = found = 0
-        slowest = 0.0
-        for seed in range(100):
-            inst = dlsched.generate(
-                "placement", seed, tables=6 + seed % 3, regions=2 + seed % 2, jobs=8 + seed % 7,
-                version=version, largest=0.4,
-            )  # fmt: skip
-            optimum, result = oracles.placement(inst), dlsched.solve(inst)
-            total += 1
-            slowest = max(slowest, result.seconds.total)
-            if optimum is None:
-                equal += result.status == "infeasible"
-                continue
-            feasible += 1
-            same = result.status == "optimal" and abs(cost(result) - float(optimum[0])) < 1e-9
-            equal += same
-            rule = dlsched.solve(inst, "annealing", trials=500)
-            found += abs(cost(rule) - float(optimum[0])) < 1e-9
-        yield f"| {version} | {total} | {feasible} | {equal} | {found} | {slowest:.1f} |"
-
-
-def random() -> Iterator[str]:
-    """Yield refinement and the bounds against enumeration, on random instances of any scale."""
-    total = {"feasible": 0, "infeasible": 0, "equal": 0, "certified": 0, "bounds": 0}
-
-    @given(strategies.placement(max_tables=5, max_jobs=6, scales=True))
-    @settings(max_examples=RANDOM, deadline=None, derandomize=True, database=None)
-    def tried(inst: Instance) -> None:
-        optimum, result = oracles.placement(inst), dlsched.solve(inst)
-        if optimum is None:
-            total["infeasible"] += 1
-            total["equal"] += result.status == "infeasible"
-            return
-        value = float(optimum[0])
-        total["feasible"] += 1
-        same = abs(cost(result) - value) <= 1e-9 * value
-        total["equal"] += result.status == "optimal" and same
-        dual = "no certificate" not in result.solver_message
-        total["certified"] += dual and float(result.certified[0].value) <= value
-        total["bounds"] += float(dlsched.bound(inst, "indivisible_bound")[0].value) <= value
-        for rule in ("hill_climbing", "annealing", "no_moves"):
-            options = {"trials": 100} if rule == "annealing" else {}
-            answer = dlsched.solve(inst, rule, **options)
-            assert answer.objective is None or cost(answer) >= value * (1 - 1e-12)
-
-    tried()
-    yield "## Random instances of all scales\n"
-    yield "Bytes, hours and weights in units from 1e-9 to 1e9; up to 5 tables, 3 regions, 6 jobs."
-    yield "Equal: the status and, within a relative 1e-9, the optimum are those of enumeration."
-    yield "Certified: there is a bound from duals, and it holds.\n"
-    yield "| " + " | ".join(total) + " |\n|" + "---|" * len(total)
-    yield "| " + " | ".join(map(str, total.values())) + " |"
 
 
 def proven() -> Iterator[str]:
@@ -131,28 +54,6 @@ def proven() -> Iterator[str]:
                     f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
                     f"| {above['no_moves']} |"
                 )
-
-
-def teams() -> Iterator[str]:
-    """Yield the gaps of the heuristics where experiments read the tables of another job."""
-    yield "## Jobs in teams: 15 x 4 x 40, seven jobs in ten are experiments, 120 s\n"
-    yield "Options of the generator: experiments=0.7, min_jobs_per_priority=5, cpu_training=0.3."
-    yield "Heuristics: per cent above the optimum, or above the best known placement.\n"
-    yield (
-        "| seed | status | s | cost | gap | annealing | hill_climbing | no_moves |\n|" + "---|" * 8
-    )
-    for seed in range(1, 6):
-        inst = dlsched.generate(
-            "placement", seed, tables=15, regions=4, jobs=40, experiments=0.7,
-            min_jobs_per_priority=5, cpu_training=0.3,
-        )  # fmt: skip
-        best = dlsched.solve(inst, time_limit=120)
-        rules = [dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")]
-        above = " | ".join(f"{100 * (cost(a) / cost(best) - 1):.2g} %" for a in rules)
-        yield (
-            f"| {seed} | {best.status!s} | {best.seconds.total:.1f} | {cost(best):.4f} "
-            f"| {cell(best.gap[0])} | {above} |"
-        )
 
 
 def thousand() -> Iterator[str]:
@@ -434,86 +335,12 @@ def replicas() -> Iterator[str]:
             )
 
 
-def relaxation() -> Iterator[str]:
-    """Yield the bound of the linear relaxation, with and without the rows `whole_jobs`."""
-    yield "## The linear relaxation, tangents to convergence\n"
-    yield "Certified from the duals; without and with the rows `whole_jobs`.\n"
-    yield (
-        "| size | seed | best known | `indivisible_bound` | relaxation without | with | s |\n|"
-        + "---|" * 7
-    )
-    for sizes, seeds in (((30, 4, 40), (1, 2, 3)), ((200, 5, 600), (1, 2))):
-        for seed in seeds:
-            inst = dlsched.generate(
-                "placement", seed, tables=sizes[0], regions=sizes[1], jobs=sizes[2]
-            )
-            best = cost(dlsched.solve(inst, "annealing", trials=1_000))
-            indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
-            began = time.perf_counter()
-            found = []
-            for without in (True, False):
-                refinement = Refinement(inst, Run())
-                if without:
-                    refinement.whole = Whole(0.0, {})
-                refinement.relax()
-                found.append(refinement.dual or 0.0)
-            yield (
-                f"| {sizes[0]} x {sizes[1]} x {sizes[2]} | {seed} | {best:.4f} | {indivisible:.4f} "
-                f"| {found[0]:.4f} | {found[1]:.4f} | {time.perf_counter() - began:.0f} |"
-            )
-
-
 BOUNDS: dict[str, dict[str, int]] = {
     "indivisible_bound": {},
     "home_tree": {},
     "relaxation": {},
     "relaxation_tree": {"nodes": 50},
 }
-
-
-def few() -> Iterator[str]:
-    """Yield the bounds of the library's instances of up to 40 tables."""
-    yield "## Bounds of the library's instances of up to 40 tables\n"
-    yield "Part of the best known cost, by their defaults; in brackets seconds of processor"
-    yield "time.\n"
-    names = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
-    yield "| instance | " + " | ".join(f"`{name}`" for name in names) + " |"
-    yield "|" + "---|" * (1 + len(names))
-    for inst in shipped("placement"):
-        assert isinstance(inst, Instance)
-        if len(inst.tables) > 40:
-            continue
-        solution = dlsched.load_solution(library.solution_file(inst.name))
-        best = float(dlsched.verify(inst, solution).objective[0])
-        cells = []
-        for name in names:
-            began = time.process_time()
-            value = float(dlsched.bound(inst, name)[0].value)
-            cells.append(f"{100 * value / best:.1f} % ({time.process_time() - began:.2f})")
-        yield f"| {inst.name} | " + " | ".join(cells) + " |"
-
-
-def stronger() -> Iterator[str]:
-    """Yield the bounds at 100 and 200 tables."""
-    yield "## Bounds at 100 and 200 tables\n"
-    yield "Best is that of `tempering` with 100,000 trials for each table. Seconds of processor"
-    yield "time; gaps in brackets. `home_tree` by its default, `relaxation_tree` with 50"
-    yield "relaxations above the root, whose time is included.\n"
-    yield from _strength(((100, 5, 300), (200, 5, 600)), BOUNDS, trials=100_000)
-
-
-def held_back() -> Iterator[str]:
-    """Yield what spreading rows add on instances that they were not tried on."""
-    yield "## Bounds with and without spreading rows, held back\n"
-    yield "`relaxation_tree` without the rows, by its default of 20 relaxations above the root, and"
-    yield "with them and 50. Best is that of `tempering` with 100,000 trials for each table."
-    yield "Seconds of processor time; gaps in brackets, the last column has the least.\n"
-    bounds = {
-        "relaxation_tree, without": {"spreading": 0, "nodes": 20},
-        "relaxation_tree, with": {"nodes": 50},
-    }
-    sizes = ((100, 5, 300), (200, 5, 600))
-    yield from _strength(sizes, bounds, trials=100_000, seeds=(101, 102, 103))
 
 
 def stronger_thousand() -> Iterator[str]:
@@ -551,26 +378,6 @@ def _strength(
             )
 
 
-def hour() -> Iterator[str]:
-    """Yield how the tree of relaxations raises the bound of the open instance of 1,000 tables."""
-    yield "## `relaxation_tree` at 1,000 x 10 x 3,000: about an hour of two cores\n"
-    yield "`placement-open-1000x10x3000`, `nodes=30`, two relaxations at a time: the bound after"
-    yield "the root, whose children are the ten homes of the heaviest table, and after each"
-    yield "further node. Seconds from the start; `relaxation` alone gives 0.1865.\n"
-    yield "| wall time, s | processor time, s | bound |\n|---|---|---|"
-    points, began = [], time.process_time()
-    dlsched.bound(
-        "placement-open-1000x10x3000",
-        "relaxation_tree",
-        nodes=30,
-        spreading=0,
-        threads=2,
-        on_progress=lambda point: points.append((point, time.process_time() - began)),
-    )
-    for point, seconds in points:
-        yield f"| {point.seconds:.0f} | {seconds:.0f} | {point.bound:.4f} |"
-
-
 def opened() -> Iterator[str]:
     """Yield the best known solutions and bounds of the library's open instances."""
     yield "## The open instances of the library\n"
@@ -594,161 +401,14 @@ def opened() -> Iterator[str]:
         )
 
 
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's, and the exact method."""
-    yield "## The paper's heuristic, this library's, the exact method\n"
-    yield "`annealing` with 100, 300, 1,000 and 4,000 trials for each table."
-    yield "`refinement`: 30 s. Sizes: tables x regions x jobs, seeds from 1; held back: from 101.\n"
-    climbing = Rule("hill_climbing")
-    short = [
-        Rule("annealing", {"trials": n}, f"`annealing`, {n:,}", calls=1) for n in (100, 300, 1000)
-    ]
-    exact = Rule("refinement", exact=True, limit=30)
-    yield from rows(
-        "placement", [climbing, *short, exact], {"library": lambda: shipped("placement")}
-    )
-    yield ""
-    most = {"trials": 4_000}
-    longest = Rule("annealing", most, "`annealing`, 4,000", exact=True)
-    groups = {}
-    for first, title in ((1, ""), (101, ", held back")):
-        for sizes, seeds in (
-            ((24, 4, 20), 10), ((30, 4, 40), 10), ((200, 6, 600), 3), ((1000, 10, 3000), 1)
-        ):  # fmt: skip
-            name = " x ".join(f"{n:,}" for n in sizes) + title
-            groups[name] = partial(drawn, sizes, range(first, first + seeds))
-    yield from rows("placement", [climbing, *short, longest, exact], groups)
-
-
-def limited() -> Iterator[str]:
-    """Yield what annealing and replica exchange find within a limit, by size."""
-    yield "## Annealing and replica exchange under a limit\n"
-    yield "Cost, of the seeds 1 and 2: what each finds in a third of 10 s and of 30 s, which is"
-    yield f"what the first heuristic of `exact` has of these limits; {load()}.\n"
-    yield "| size | limit, s | `annealing` | `tempering` |"
-    yield "|---|---|---|---|"
-    for n, regions, jobs in (
-        (30, 4, 40),
-        (100, 5, 300),
-        (150, 5, 450),
-        (300, 6, 900),
-        (500, 10, 1500),
-        (1000, 10, 3000),
-    ):
-        for limit in (10 / 3, 10):
-            found = [
-                [cost(dlsched.solve(inst, name, time_limit=limit)) for inst in instances]
-                for instances in [[*drawn((n, regions, jobs), range(1, 3))]]
-                for name in ("annealing", "tempering")
-            ]
-            cells = (", ".join(f"{value:.4f}" for value in costs) for costs in found)
-            yield f"| {n:,} x {regions} x {jobs:,} | {limit:.3g} | {' | '.join(cells)} |"
-
-
-def near() -> Iterator[str]:
-    """Yield how near searches come at which multiple of hill climbing's time."""
-    yield "## Heuristics from 100 tables on\n"
-    yield "Per cent above the best known cost, mean and worst of the seeds, and processor time as"
-    yield "a multiple of `hill_climbing`'s, both of the method alone. `annealing` with 300,"
-    yield "1,000 and 2,000 trials for each table, the last with another seed;"
-    yield "`annealing` and `tempering` by their defaults. Best known: the best of the columns;"
-    yield "longer searches may find better ones. `tempering` was tuned on the seeds 1 to 3 of 100"
-    yield "and 200 tables.\n"
-    searches: dict[str, Callable[[Instance], Claim]] = {
-        "300 trials": lambda inst: annealing(inst, Run(), 300),
-        "1,000": lambda inst: annealing(inst, Run(), 1_000),
-        "2,000": lambda inst: annealing(inst, Run(seed=1), 2_000),
-        "`annealing`": lambda inst: annealing(inst, Run()),
-        "`tempering`": lambda inst: tempering(inst, Run()),
-    }
-    yield f"| size | seeds | `hill_climbing` | {' | times | '.join(searches)} | times |"
-    yield "|" + "---|" * (3 + 2 * len(searches))
-    for sizes, seeds in (
-        ((100, 5, 300), range(1, 4)),
-        ((100, 5, 300), range(101, 104)),
-        ((200, 5, 600), range(1, 4)),
-        ((200, 5, 600), range(101, 104)),
-        ((300, 8, 900), range(1, 4)),
-        ((500, 10, 1500), range(1, 2)),
-    ):
-        away, times = [], []
-        for inst in drawn(sizes, seeds):
-            alone = [least(partial(hill_climbing, inst, Run()))]
-            costs = [cost(dlsched.solve(inst, "hill_climbing"))]
-            for search in searches.values():
-                began = time.process_time()
-                claim = search(inst)
-                alone.append(time.process_time() - began)
-                costs.append(float(dlsched.verify(inst, claim.solution).objective[0]))
-            away.append([100 * (value / min(costs) - 1) for value in costs])
-            times.append(alone)
-        cells = [
-            f"{m:.1f} ({w:.1f})" for m, w in zip(np.mean(away, 0), np.max(away, 0), strict=True)
-        ]
-        spent = np.mean(times, 0)
-        pairs = zip(cells[1:], spent[1:] / spent[0], strict=True)
-        yield (
-            f"| {' x '.join(f'{n:,}' for n in sizes)} | {', '.join(map(str, seeds))} "
-            f"| {cells[0]} | " + " | ".join(f"{c} | {x:.3g}" for c, x in pairs) + " |"
-        )
-
-
-def drawn(sizes: tuple[int, int, int], seeds: range) -> Iterator[Instance]:
-    """Yield instances of a size: tables, regions and jobs."""
-    for seed in seeds:
-        tables, regions, jobs = sizes
-        yield dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
-
-
-def rate() -> Iterator[str]:
-    """Yield trials of annealing per second."""
-    yield "## Trials of annealing in a processor second\n"
-    yield "From hill climbing's placement; temperatures from 2 to 0.01 mean increases. Old trials:"
-    yield "no clusters, a third each of tables' moves, jobs' moves and swaps.\n"
-    yield "| tables x regions x jobs | all trials | old trials | tables' moves only |"
-    yield "|---|---|---|---|"
-    for sizes in ((24, 4, 20), (30, 4, 40), (200, 6, 600), (1000, 10, 3000)):
-        inst = next(iter(drawn(sizes, range(1, 2))))
-        data, rng, count = arrays(inst), np.random.default_rng(0), 50_000
-        state = hill_climb(data, state_of(data, initial_homes(data)), Run(), None)
-        mean = float(state.sums[COST]) / len(data.size)
-        flat = np.geomspace(mean, mean / 200, count), np.geomspace(0.3, 30, count)
-        cells = []
-        for limits in (None, (0, 0.35, 0.35, 0.6, 0.6, 0.7), (0, 0.35)):
-            draws = rng.random((count, DRAWS))
-            if limits is not None:
-                low, high = np.array(limits).reshape(-1, 2).T
-                kind = rng.integers(len(low), size=count)
-                draws[:, 0] = low[kind] + draws[:, 0] * (high - low)[kind]
-            copy = state_of(data, state.home.copy())
-            spent = least(partial(anneal, *copy.packed, *flat, draws), 5)
-            cells.append(f"{count / spent:,.0f}")
-        yield f"| {' x '.join(f'{n:,}' for n in sizes)} | {' | '.join(cells)} |"
-
-
 SECTIONS = {
-    "enumerated": enumerated,
-    "random": random,
     "proven": proven,
-    "teams": teams,
     "thousand": thousand,
     "day": day,
     "overload": overload,
     "headline": headline,
     "replicas": replicas,
     "candidates": candidates,
-    "relaxation": relaxation,
-    "few": few,
-    "stronger": stronger,
     "stronger_thousand": stronger_thousand,
-    "held_back": held_back,
-    "hour": hour,
     "open": opened,
-    "own": own,
-    "limited": limited,
-    "near": near,
-    "rate": rate,
 }
-
-if __name__ == "__main__":
-    write("placement", SECTIONS, arguments())

@@ -15,10 +15,8 @@ from functools import partial
 from statistics import mean, median
 from typing import Any
 
-from claims_only.frontier import frontier
 from claims_only.nearest import nearest_optimum
-from figures import arguments, write
-from reclaiming_rules import rules, scattered
+from reclaiming_rules import rules
 
 import dlsched
 from dlsched.results.result import Result
@@ -195,28 +193,9 @@ def large() -> Iterator[str]:
         )
 
 
-def every_demand() -> Iterator[str]:
-    """Yield the time of the frontier."""
-    yield "## `frontier`: the optimum of level 1 for every demand, processor time\n"
-    yield f"{SERVERS} servers, {SERVERS + 1} rows.\n"
-    yield "| seed | flexible | seconds | proven |"
-    yield "|---|---|---|---|"
-    for seed, flexible in ((1, 0.0), (2, 0.0), (1, 0.5), (2, 0.5)):
-        inst = dlsched.generate("reclaiming", seed, servers=SERVERS, demand=52, flexible=flexible)
-        began = time.process_time()
-        table = frontier(inst)
-        seconds = time.process_time() - began
-        yield f"| {seed} | {flexible:.0%} | {seconds:.2f} | {int(table['proven'].sum())} |"
-
-
 SECTIONS = {
     "demands": demands,
     "fleets": fleets,
     "rules": rules,
-    "open": scattered,
     "large": large,
-    "frontier": every_demand,
 }
-
-if __name__ == "__main__":
-    write("reclaiming", SECTIONS, arguments())

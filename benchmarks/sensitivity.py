@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import Any
 
 import numpy as np
-from figures import ROOT, arguments, cell, rule_gap, write
+from figures import ROOT, cell, rule_gap
 
 import dlsched
 from dlsched.errors import SolverMissing
@@ -25,7 +24,6 @@ from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
-from dlsched.results.result import Result
 
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
 SPLITS = ((20, 70, 10), (30, 60, 10))
@@ -272,149 +270,10 @@ def _cpu(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, answer
 
 
-def distinct() -> Iterator[str]:
-    """Yield the table of clusters where every job has a profile of its own."""
-    yield "## Every job with a profile of its own\n"
-    yield "The gap is 1 - throughput / bound, with the certified bound.\n"
-    yield "| servers | GPUs a job | jobs | seed | status | s | gap, certified | tune |"
-    yield "|" + "---|" * 8
-    for servers in (8, 64):
-        for multi in (False, True):
-            for seed in (1, 2, 3):
-                inst = dlsched.generate(
-                    "sensitivity", seed, servers=servers, distinct=True, multi=multi
-                )
-                best = dlsched.solve(inst, time_limit=120)
-                certified = best.certified[0]
-                gap = 1 - float(best.objective[0]) / float(certified.value)
-                tune = rule_gap(inst, "tune", best)
-                yield (
-                    f"| {servers} | {'1 to 8' if multi else '1'} | {len(inst.jobs)} | {seed} "
-                    f"| {best.status!s} | {best.seconds.total:.1f} | {cell(gap)} | {tune} |"
-                )
-
-
-def mixes() -> Iterator[str]:
-    """Yield the table of 48 fresh mixes of jobs of 1 to 8 GPUs."""
-    yield "## 48 fresh mixes of jobs of 1 to 8 GPUs, generated profiles\n"
-    yield "Seeds 11, 12, 13; `exact` with a limit of 120 s of wall time. Gap: the largest of the"
-    yield "throughput; split: found, and in brackets the bound where it is less. CPU seconds by"
-    yield "seed.\n"
-    yield "| servers | image/language/speech | proved | gap | split | CPU s |"
-    yield "|" + "---|" * 6
-    proved = 0
-    for servers in (16, 32, 64, 128):
-        for split in ("20/70/10", "30/60/10", "60/30/10", "33/33/33"):
-            gaps, splits, seconds, optimal = [], [], [], 0
-            for seed in (11, 12, 13):
-                inst = dlsched.generate(
-                    "sensitivity", seed, servers=servers, split=split, multi=True
-                )
-                began = time.process_time()
-                best = dlsched.solve(inst, time_limit=120)
-                seconds.append(f"{time.process_time() - began:.1f}")
-                optimal += best.status == "optimal"
-                gaps.append(best.gap[0])
-                least, most = int(best.bound[1].value), int(best.objective[1])
-                splits.append(f"{most}" if least == most else f"{most} ({least})")
-            proved += optimal
-            yield (
-                f"| {servers} | {split} | {optimal} of 3 | {cell(max(gaps))} "
-                f"| {', '.join(splits)} | {', '.join(seconds)} |"
-            )
-    yield f"\nProved: {proved} of 48."
-
-
-HELD_BACK = (101, 102)
-"""Seeds that no other section and no instance of the library uses."""
-COMPARED = ("tune", "tune_public", "price_round", "exact")
-
-
-def groups() -> Iterator[tuple[str, list[Instance]]]:
-    """Yield the instances of the table of our heuristics, by group."""
-    library = dlsched.list_instances("sensitivity")
-    yield "the library", [dlsched.load(name) for name in library]
-    for servers, mixes in ((4, MIXES), (16, MIXES), (64, MIXES), (128, SPLITS), (512, SPLITS)):
-        for multi, sizes in ((False, "1 GPU"), (True, "1 to 4 GPUs")):
-            cases = [cluster(servers, mix, multi, seed=seed) for mix in mixes for seed in HELD_BACK]
-            yield f"{servers} servers, {sizes}", cases
-    known = [cluster(128, mix, True, seed=seed) for mix in SPLITS for seed in range(1, 40)]
-    yield "128 servers, 1 to 4 GPUs, seeds 1 to 39", known
-    for servers, (multi, sizes) in product((16, 64), ((False, "1 GPU"), (True, "1 to 8 GPUs"))):
-        drawn = product(SPLITS, HELD_BACK)
-        cases = [cluster(servers, mix, multi, seed=seed, generated=True) for mix, seed in drawn]
-        yield f"generated, {servers} servers, {sizes}", cases
-    for servers in (8, 64):
-        cases = [
-            dlsched.generate("sensitivity", seed, servers=servers, distinct=True, multi=multi)
-            for multi, seed in product((False, True), HELD_BACK)
-        ]
-        yield f"all distinct, {servers} servers", cases
-
-
-def timed(instance: Instance, method: str) -> tuple[Result, float]:
-    """Return a result and the CPU seconds of the call; of a heuristic the faster of two."""
-    seconds = float("inf")
-    limit = 20 if method == "exact" else None
-    for _ in range(1 if method == "exact" else 2):
-        began = time.process_time()
-        result = dlsched.solve(instance, method, time_limit=limit)
-        seconds = min(seconds, time.process_time() - began)
-    return result, seconds
-
-
-def own() -> Iterator[str]:
-    """Yield the table of the paper's heuristic, ours and the exact method."""
-    yield "## The paper's heuristic, ours, and the optimum\n"
-    yield "Distance of the throughput to the best bound of `exact` (at most 20 s of wall time) and"
-    yield "`price_round`: mean and worst of a group; 100 % without a solution. CPU seconds of a"
-    yield "call of `solve`, checks included, on one thread: mean, slowest, and the mean's ratio to"
-    yield "that of `tune`; split: mean number of jobs. Measured profiles and mixes as above, unless"
-    yield "the group says otherwise; seeds 101 and 102, not used while ours were written, but for"
-    yield "the group of 78 instances, whose times decided between variants of `price_round`.\n"
-    yield "| group | instances | method | mean | worst | s | slowest | s / tune | split |"
-    yield "|" + "---|" * 9
-    for name, cases in groups():
-        found: dict[str, list[tuple[Result, float]]] = {method: [] for method in COMPARED}
-        for inst in cases:
-            for method in COMPARED:
-                found[method].append(timed(inst, method))
-        bounds = [
-            min(float(rows[0].bound[0].value) for rows in pair)
-            for pair in zip(found["exact"], found["price_round"], strict=True)
-        ]
-        base = sum(seconds for _, seconds in found["tune"]) / len(cases)
-        for method in COMPARED:
-            gaps = [
-                1 - float(result.objective[0]) / bound if result.solution else 1.0
-                for (result, _), bound in zip(found[method], bounds, strict=True)
-            ]
-            spent = [seconds for _, seconds in found[method]]
-            mean = sum(spent) / len(spent)
-            solved = [result for result, _ in found[method] if result.solution]
-            split = sum(int(result.objective[1]) for result in solved) / max(1, len(solved))
-            yield (
-                f"| {name} | {len(cases)} | {method} | {cell(_digits(sum(gaps) / len(gaps)))} "
-                f"| {cell(_digits(max(gaps)))} | {mean:.3f} | {max(spent):.3f} "
-                f"| {mean / base:.2f} | {split:.1f} |"
-            )
-
-
-def _digits(gap: float) -> float:
-    """Return a gap without the rounding errors of its computation."""
-    return 0.0 if gap < 1e-9 else gap
-
-
 SECTIONS = {
     "measured": measured,
     "readings": readings,
     "idle": idle,
     "stage_one": stage,
     "synergy_opt": synergy_opt,
-    "distinct": distinct,
-    "mixes": mixes,
-    "own": own,
 }
-
-if __name__ == "__main__":
-    write("sensitivity", SECTIONS, arguments())

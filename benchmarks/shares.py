@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from figures import arguments, cell, write
+from figures import cell
 
 import dlsched
 from dlsched.problems.shares import Instance, Rates, from_rates, read_rates
@@ -128,5 +128,4 @@ def steps() -> Iterator[str]:
         yield line("finish_time", count, 20)
 
 
-if __name__ == "__main__":
-    write("shares", {"agreement": agreement, "size": size, "steps": steps}, arguments())
+SECTIONS = {"agreement": agreement, "size": size, "steps": steps}

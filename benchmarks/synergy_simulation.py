@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import published as published_simulators
-from figures import ROOT, arguments, write
+from figures import ROOT
 from numpy.typing import NDArray
 
 from dlsched.simulation import Cluster, Workload
@@ -651,6 +651,3 @@ SECTIONS = {
         *(optimum, mostly_language, mostly_image, generated),
     )
 }
-
-if __name__ == "__main__":
-    write("synergy_simulation", SECTIONS, arguments())

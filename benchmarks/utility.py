@@ -10,25 +10,21 @@ benchmarks/figures/utility.md. Times are wall-clock seconds of one process on on
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import hadar_theorems
 import numpy as np
 from claims_only.divisible_load import divisible_load
-from figures import arguments, cell, rule_gap, write
-from rules_table import Rule, rows, shipped
+from figures import cell, rule_gap
 
 import dlsched
-from dlsched import library
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
-from dlsched.testing import oracles
 
 RULES = (
     "insertion", "hadar", "hadar_literal", "yarn_cs", "tiresias", "srtf",
@@ -83,12 +79,6 @@ def twenty() -> Iterator[str]:
     yield from table({"jobs": 20, "slots": 40, "gpus": 12, "arrivals": 0.5}, range(1, 4), 60)
 
 
-def forty() -> Iterator[str]:
-    """Yield 40 jobs over 60 slots."""
-    yield "## 40 jobs, 60 slots, 18 GPUs\n"
-    yield from table({"jobs": 40, "slots": 60, "gpus": 18, "arrivals": 0.5}, range(1, 4), 60)
-
-
 def sixty() -> Iterator[str]:
     """Yield 60 jobs over 100 slots."""
     yield "## 60 jobs, 100 slots, 24 GPUs\n"
@@ -138,38 +128,6 @@ def bound() -> Iterator[str]:
         yield (
             f"| {size} | {seed} | {float(certified.value):.2f} "
             f"| {seconds:.1f} | {value} | {cell(found.gap and found.gap[0])} |"
-        )
-
-
-PROVED_IN = {"utility-open-20x40-even": 133}
-"""Processor seconds that the library's proofs of bounds took, on a machine shared with others."""
-
-
-def open_bounds() -> Iterator[str]:
-    """Yield the certified bounds of the library's open instances."""
-    yield "## Bounds of the library's open instances\n"
-    yield "`lagrangian`, 2026-11-22: exact stages of work, prices of ever shorter periods. s:"
-    yield "processor seconds of one thread.\n"
-    yield "| instance | bound | s |\n|---|---|---|"
-    for name in ("utility-open-20x40-even", "utility-open-60x100-even"):
-        inst = dlsched.load(name)
-        dlsched.solve(inst, "lagrangian", time_limit=0.1)  # imports the solver
-        began = time.process_time()
-        found = float(dlsched.solve(inst, "lagrangian").certified[0].value)
-        yield f"| {name} | {found:.4f} | {time.process_time() - began:.1f} |"
-    yield "\n`python instances/prove.py --limit 600 --bound VALUE NAME`, 2026-11-22, with its"
-    yield "processor seconds then; and those to check the proof, without a solver.\n"
-    yield "| instance | bound | best known | gap | s to prove | leaves | s to check |"
-    yield "|" + "---|" * 7
-    for name, seconds in PROVED_IN.items():
-        began = time.process_time()
-        checked = dlsched.check_bound(name)
-        spent = time.process_time() - began
-        known = library.index()[name]["objective"]["utility"]["value"]
-        bound = float(checked.value)
-        yield (
-            f"| {name} | {bound:g} | {known:.3f} | {cell((bound - known) / bound)} | {seconds} "
-            f"| {checked.leaves} | {spent:.1f} |"
         )
 
 
@@ -290,175 +248,14 @@ def five_nodes(count: int, seed: int) -> Instance:
     )
 
 
-def drawn(seed: int) -> Instance:
-    """Return a small random instance: scales, ties, types, tables, forking."""
-    rng = np.random.default_rng(seed)
-    kinds = [f"T{i}" for i in range(int(rng.integers(1, 7)))]
-    slots, left = int(rng.integers(1, 6)), 6 if len(kinds) > 3 else 5
-    machines = []
-    for m in range(int(rng.integers(1, 4))):
-        gpus = {}
-        for kind in kinds:
-            gpus[kind] = int(rng.integers(0, min(left, 2) + 1))
-            left -= gpus[kind]
-        machines.append({"id": f"m{m}", "gpus": gpus})
-    utility = str(rng.choice(["effective_throughput", "linear", "table"]))
-    rate, table = int(rng.integers(-9, 10)), int(rng.integers(-9, 10))
-    second = min(int(rng.integers(-9, 10)), 12 - rate)
-    ties = rng.random() < 0.5
-
-    def number(low: int, high: int, power: int) -> float:
-        digits = int(rng.integers(1, 6))
-        value = float(rng.integers(low, high + 1)) if ties else rng.uniform(low, high)
-        return float(f"{round(value, digits)}e{power}")
-
-    jobs = []
-    for j in range(int(rng.integers(1, 4))):
-        job: dict[str, object] = {
-            "id": f"j{j}",
-            "arrival": int(rng.integers(1, slots + 1)),
-            "workers": int(rng.integers(1, 4)),
-            "iterations": number(1, 12, rate + second),
-            "rates": {k: 0.0 if rng.random() < 0.2 else number(1, 4, rate) for k in kinds},
-        }
-        if utility == "table":
-            job["utilities"] = sorted((number(0, 9, table) for _ in range(slots)), reverse=True)
-        jobs.append(job)
-    return Instance(
-        name=f"drawn-{seed}",
-        slots=slots,
-        slot_seconds=float(f"1e{second}"),
-        progress=str(rng.choice(["per_job", "per_worker"])),
-        utility={"kind": utility},
-        must_finish=bool(rng.random() < 0.25),
-        forking=bool(rng.random() < 0.2),
-        machines=machines,
-        jobs=jobs,
-    )
-
-
-def wrong(inst: Instance) -> list[str]:
-    """Return what contradicts the brute force."""
-    optimum = oracles.utility(inst)
-    rules = ("forked",) if inst.forking else (*RULES, "lagrangian")
-    exact = ("milp",) if inst.forking else ("milp", "dantzig_wolfe")
-    found = []
-    for method in (*exact, *rules):
-        options = {"rounds": 50} if method == "insertion" else {}
-        try:
-            result = dlsched.solve(inst, method, **options)
-        except Exception as error:  # any is a finding
-            found.append(f"{method} raised {type(error).__name__}")
-            continue
-        bound = result.certified[0]
-        if optimum is None:
-            good = result.objective is None and (method in rules or result.status == "infeasible")
-        elif method in exact:
-            good = result.status == "optimal" and result.objective == optimum
-        else:
-            good = result.objective is None or not result.objective.better_than(optimum)
-        if not good or (optimum is not None and bound is not None and bound.value < optimum[0]):
-            found.append(
-                f"{method}: {result.status!s} {result.objective}, the optimum is {optimum}"
-            )
-    return found
-
-
-def random() -> Iterator[str]:
-    """Yield the errors on 1,500 small random instances."""
-    count = 1500
-    yield f"## {count} small random instances against brute force\n"
-    yield "1 to 3 jobs, 1 to 5 slots, 1 to 6 types on 1 to 3 machines; rates, seconds and tables"
-    yield "from 1e-9 to 1e9; half with ties; every utility, must_finish, per_worker, forking."
-    yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule or bound may beat it,"
-    yield "and nothing may raise.\n"
-    findings = [f"{seed}: {line}" for seed in range(count) for line in wrong(drawn(seed))]
-    yield f"Findings: {len(findings)}."
-    yield from findings
-
-
-SIZES = {
-    "20 x 40 x 12": {"jobs": 20, "slots": 40, "gpus": 12},
-    "60 x 100 x 24": {"jobs": 60, "slots": 100, "gpus": 24},
-    "480 x 400 x 60": {"jobs": 480, "slots": 400, "gpus": 60},
-}
-"""Jobs, slots and GPUs; the last is section IV's cluster."""
-LONG = 3000
-"""Rounds for each job in the long runs of `insertion`."""
-
-
-def drawn_sizes(size: str, seed: int) -> Iterator[Instance]:
-    """Yield both mixes and two utilities of a size; of section IV's cluster one instance."""
-    if SIZES[size]["jobs"] > 100:
-        yield dlsched.generate("utility", seed, **SIZES[size])
-        return
-    for mix in ("groups", "even"):
-        for kind in ("effective_throughput", "linear"):
-            yield dlsched.generate("utility", seed, mix=mix, utility=kind, **SIZES[size])
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, ours and the exact method."""
-    yield "## The paper's heuristic, ours and the exact method\n"
-    yield f"`long`: {LONG} rounds for each job instead of 500, and one call of `solve`, whole. It"
-    yield "gives better solutions to compare with. Sizes: jobs x slots x GPUs. `exact` has 30 s of"
-    yield "wall-clock time; on a shared machine its processor time shows how much of it it had.\n"
-    rules = (
-        Rule("hadar", calls=1),
-        Rule("insertion", {"rounds": 100}, "`insertion`, 100 rounds for each job", calls=1),
-        Rule("insertion", calls=1),
-        Rule("insertion", {"rounds": LONG}, "`insertion`, long", exact=True),
-        Rule("exact", exact=True, limit=30),
-    )
-    groups: dict[str, Callable[[], Iterator[Instance]]] = {
-        "library": lambda: (i for i in shipped("utility") if not i.forking)
-    }
-    for title, seed in (("", 1), (", held back", 101)):
-        for size in SIZES:
-            groups[size + title] = partial(drawn_sizes, size, seed)
-    yield from rows("utility", rules, groups)
-
-
-OPEN = {"utility-open-20x40-even": 198.465, "utility-open-60x100-even": 500.193}
-"""The open instances, and the utility of the best solution known before 2026-11-22."""
-
-
-def open_instances() -> Iterator[str]:
-    """Yield what `insertion` finds on the open instances, and their best known solutions."""
-    rounds = 10_000
-    yield "## Open instances: `insertion`\n"
-    yield f"{rounds} rounds for each job; seconds of processor time. Best known: before 2026-11-22,"
-    yield "and now, with the method and the certified bound of the index. 516.392 was found with"
-    yield "seed 2 and 30000 rounds in 25 s, 203.578 with seed 1 and 10000 rounds in 2 s.\n"
-    yield "| instance | seed | utility | s | before | now | by | bound |\n|" + "---|" * 8
-    for name, before in OPEN.items():
-        instance, line = dlsched.load(name), library.index()[name]
-        now, bound = (line[part]["utility"]["value"] for part in ("objective", "bound"))
-        known = f"{before} | {now:.3f} | {line['proof']['method']} | {bound:.3f}"
-        for seed in (1, 2, 3, 4):
-            began = time.process_time()
-            found = dlsched.solve(instance, "insertion", seed=seed, rounds=rounds)
-            spent = time.process_time() - began
-            yield f"| {name} | {seed} | {float(found.objective[0]):.3f} | {spent:.1f} | {known} |"
-
-
 SECTIONS = {
-    "own": own,
-    "open": open_instances,
     "eight": eight,
     "twenty": twenty,
-    "forty": forty,
     "sixty": sixty,
     "cluster": cluster,
-    "bound": bound,
-    "open_bounds": open_bounds,
     "section4": section4,
     "queue": queue,
     "forking": forking,
-    "random": random,
     "theorem1": hadar_theorems.theorem1,
     "theorem2": hadar_theorems.theorem2,
 }
-
-if __name__ == "__main__":
-    write("utility", SECTIONS, arguments())

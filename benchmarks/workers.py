@@ -9,14 +9,11 @@ benchmarks/figures/workers.md. Times are processor seconds of one process on one
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from figures import arguments, cell, write
-from rules_table import Rule, rows, shipped
+from figures import cell
 
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
@@ -26,13 +23,6 @@ from dlsched.problems.workers.structures import fleet
 from dlsched.problems.workers.structures.fleet import Taken
 
 SEEDS = range(1, 6)
-QUEUES = {
-    "admitted": {},
-    "admitted, emptier fleet": {"jobs": 700, "training_used": 0.2, "loan_used": 0.3},
-    "all of 500": {"admitted": False},
-}
-"""Parameters of the waiting jobs: by default, with more room, and without regard to room."""
-LIMIT = 30.0
 
 
 class FirstFit(fleet.BestFit):
@@ -96,34 +86,6 @@ def gaps() -> Iterator[str]:
                 yield f"| {servers} | {scenario} | {groups} | {' | '.join(cells)} |"
 
 
-def sizes() -> Iterator[str]:
-    """Yield seconds of the exact methods by size."""
-    methods = ("arc_flow", "milp")
-    yield "## The exact methods by size\n"
-    yield "Scenario advanced, all four levels, the mean processor time of two seeds; limit"
-    yield f"{LIMIT:.0f} s.\n"
-    yield f"| servers | {' | '.join(methods)} |"
-    yield "|---|---|---|"
-    dlsched.solve("workers-small-01", "arc_flow")  # imports the solver
-    for servers in (12, 24, 48, 96, 192, 384, 963):
-        training = round(servers * 443 / 963)
-        made = [
-            dlsched.generate(
-                "workers", seed, training=training, loan=servers - training,
-                jobs=servers, scenario="advanced", training_used=0.5, loan_used=0.5,
-            )
-            for seed in (1, 2)
-        ]  # fmt: skip
-        cells = []
-        for method in methods:
-            began = time.process_time()
-            results = [dlsched.solve(instance, method, time_limit=LIMIT) for instance in made]
-            mean = (time.process_time() - began) / len(made)
-            proved = all(result.status == "optimal" for result in results)
-            cells.append(f"{mean:.2f} s" if proved else "limit")
-        yield f"| {servers} | {' | '.join(cells)} |"
-
-
 def groups() -> Iterator[str]:
     """Yield what a demand for loan servers costs after placements with and without groups."""
     yield "## Reclaiming after a placement, 963 servers\n"
@@ -178,46 +140,7 @@ def fleets(seeds: range, **options: Any) -> Iterator[Instance]:
             yield dlsched.generate("workers", seed, scenario=scenario, **options)
 
 
-def smaller(seeds: range) -> Iterator[Instance]:
-    """Yield instances of 48, 96 and 192 servers, with separate groups and without."""
-    for servers in (48, 96, 192):
-        training = round(servers * 443 / 963)
-        size = {"training": training, "loan": servers - training, "jobs": servers}
-        for separate in (True, False):
-            yield from fleets(seeds, separate_groups=separate, **size)
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's and the exact method over all groups."""
-    few, fresh = range(1, 4), range(101, 104)
-    made: dict[str, Callable[[], Iterator[Instance]]] = {
-        "the library": partial(shipped, "workers"),
-        "48, 96, 192 servers, seeds 1 to 3": partial(smaller, few),
-        "the same, held back: 101 to 103": partial(smaller, fresh),
-    }
-    for queue, parameters in QUEUES.items():
-        for separate in (True, False):
-            options = {"separate_groups": separate, **parameters}
-            title = f"963 servers, {queue}, {'separate' if separate else 'shared'}"
-            made[f"{title}, seeds 1 to 3"] = partial(fleets, few, **options)
-            made[f"{title}, held back: 101 to 103"] = partial(fleets, fresh, **options)
-    yield "## The paper's heuristic, this library's, and the optimum\n"
-    yield "All four scenarios.\n"
-    rules = (
-        Rule("bfd"),
-        Rule("bases_first"),
-        Rule("confined_first"),
-        Rule("exact", exact=True, limit=30),
-    )
-    yield from rows("workers", rules, made)
-
-
 SECTIONS = {
     "gaps": gaps,
-    "sizes": sizes,
     "groups": groups,
-    "own": own,
 }
-
-if __name__ == "__main__":
-    write("workers", SECTIONS, arguments())
