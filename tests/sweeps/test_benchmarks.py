@@ -145,9 +145,7 @@ def test_sections_that_are_not_measured_are_kept(measure: ModuleType, tmp_path: 
     assert "this one" in text and text.index("Methods") < text.index("Loads")
 
 
-def test_code_that_says_the_same_is_not_stale(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_code_of_the_same_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """New docstrings, comments or imports leave rows current; other code does not."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     code = importlib.import_module("code_version")
