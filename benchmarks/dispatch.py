@@ -9,13 +9,11 @@ Times are CPU seconds of the process, on one thread: on an idle machine they are
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import product
 from statistics import median
 from typing import Any
 
-from rules_table import Rule, rows, shipped
 from scipy.stats import binomtest
 
 import dlsched
@@ -30,8 +28,6 @@ HEURISTICS = ("counted", "mast", "top_k", "federated", "local", "regional_queue"
               "regional")  # fmt: skip
 MACHINES = (5, 10, 20)
 SEEDS = range(1, 11)
-SIZES = ((3, 2, 20, 15), (4, 3, 40, 40))
-"""Regions, clusters of each, machines of each, pending workloads."""
 LARGEST: dict[str, Any] = {"scope": "one", "regions": 1, "clusters": 20, "machines": 3325,
                            "gpu_share": 125 / 3325, "types": 1, "tenants": 60, "copies": 1,
                            "pending": 100}  # fmt: skip
@@ -61,9 +57,6 @@ def solved(inst: Any, name: str, **options: Any) -> tuple[Any, float]:
 
 def batch() -> Iterator[str]:
     """Yield how often and how far each scope is from the proven optimum of a batch."""
-    yield "## Batches of 15 workloads, 3 regions of 2 clusters\n"
-    yield "Share of the seeds on which a method is worse than the proven optimum in a level of what"
-    yield "starts or is preempted, seeds 1 to 10, allocation 97 %. CPU seconds of `classes`.\n"
     yield f"| machines | proved | s, slowest | {' | '.join(HEURISTICS)} |"
     yield "|" + "---|" * (3 + len(HEURISTICS))
     last: dict[str, list[Any]] = {}
@@ -79,9 +72,6 @@ def batch() -> Iterator[str]:
         proved = sum(result.status == "optimal" for result in last["classes"])
         words = " | ".join(f"{100 * worse(best, last[n]) / len(SEEDS):.3g} %" for n in HEURISTICS)
         yield f"| {machines} | {proved} of {len(SEEDS)} | {max(times['classes']):.2f} | {words} |"
-    yield "\nThe same with 20 machines. Gap: the part of the size that does not start, at the first"
-    yield "priority at which less starts than at the optimum, the mean over the seeds. Size and"
-    yield "preempted: sums over priorities and seeds.\n"
     yield "| method | CPU s: mean | most | not optimal | gap | size started | jobs preempted |"
     yield "|" + "---|" * 7
     for name, results in last.items():
@@ -130,20 +120,13 @@ SOLUTION_SEEDS = range(1, 101)
 
 def solutions() -> Iterator[str]:
     """Yield in how many batches a solution of Table 1 is better than the next of the order."""
-    yield "## Table 1: pairs of solutions in the paper's order, (6) > (3) > (5) > (2) > (1)\n"
-    yield f"Batches of 15 workloads, 3 regions of 2 clusters of {MACHINES} machines, seeds 1 to"
     yield f"{SOLUTION_SEEDS[-1]} each, allocation 97 %. Better: at the first level that differs of"
-    yield "what is preempted and starts, by priority. Late: each cluster that may have the workload"
-    yield "makes a plan, the best one is taken (section 4.1; for (2) of the region to which it is"
-    yield "bound on arrival). Least loaded: that cluster alone is tried. The sign test has two"
-    yield "sides and no ties.\n"
     made = list(batches(SOLUTION_SEEDS))
     found = {
         label: [dlsched.solve(inst, name, **options).objective for inst in made]
         for label, (name, options) in SOLUTIONS.items()
     }
     for reading, pairs in PAIRS.items():
-        yield f"\nReading: {reading}, {len(made)} batches.\n"
         yield "| pair | first better | equal | second better | sign test |"
         yield "|---|---|---|---|---|"
         for first, second in pairs:
@@ -159,31 +142,6 @@ def ahead(a: Any, b: Any) -> int:
         if mine != theirs:
             return 1 if (mine > theirs) == level.name.startswith("started") else -1
     return 0
-
-
-def large() -> Iterator[str]:
-    """Yield bounds and heuristics of a batch of 300 workloads."""
-    yield "## A batch of 300 workloads, 10 regions, 50 clusters, 5,000 machines\n"
-    yield "Size started by priority, GPUs. The bound of `lp` is certified. `classes` solves 13 of"
-    yield "the 16 levels, up to the jobs preempted at priority 7.\n"
-    inst = dlsched.generate(
-        "dispatch", 1, regions=10, clusters=5, machines=100, pending=300, tenants=60
-    )
-    names = [f"started_{p}" for p in range(1, 8)]
-    yield f"| method | CPU s | {' | '.join(names)} | jobs preempted |"
-    yield "|" + "---|" * (3 + len(names))
-    bound, seconds = solved(inst, "lp", time_limit=300)
-    cells = [getattr(bound.certified, name) for name in names]
-    words = " | ".join("-" if b is None else f"{float(b.value):.2f}" for b in cells)
-    yield f"| lp, bound | {seconds:.1f} | {words} | - |"
-    for name in ("classes", *HEURISTICS):
-        options = {"levels": 13} if name == "classes" else {}
-        found, seconds = solved(inst, name, **options)
-        cells = [f"{float(getattr(found.objective, level)):.2f}" for level in names]
-        if name == "classes":
-            cells[-1] = "-"
-        jobs = total(found.objective, "preempted")
-        yield f"| {name} | {seconds:.1f} | {' | '.join(cells)} | {jobs:.0f} |"
 
 
 def optimum(inst: Instance, ranked: Ranked) -> tuple[tuple[int, ...], Number] | None:
@@ -205,11 +163,6 @@ def optimum(inst: Instance, ranked: Ranked) -> tuple[tuple[int, ...], Number] | 
 
 def one() -> Iterator[str]:
     """Yield the time of a decision and of its proof in MAST's largest region."""
-    yield "## One workload in the largest region: 20 clusters, 64,000 CPU machines, 20,000 GPUs\n"
-    yield "All 100 workloads, one at a time on the same state, seed 6. `mast` is the median of 5 in"
-    yield "CPU ms, without building the arrays (`Fleet`); the proof, of the first 30 of the"
-    yield "ranking, starts from its plan, in CPU s. Large: with a CPU job of 100 tasks or more."
-    yield "Missed: a better plan by preempted jobs or their youth exists.\n"
     yield (
         "| allocation | preempts | large | workloads | mast, ms: median | mast, ms: most "
         "| proof, s: median | proof, s: most | missed |"
@@ -251,12 +204,6 @@ def one() -> Iterator[str]:
 
 def missed() -> Iterator[str]:
     """Yield how often the scan of MAST preempts more or others than necessary."""
-    yield "## How often MAST's scan is not optimal for one workload\n"
-    yield "Every pending workload alone on the state, 20 seeds, one region of 4 clusters, 40"
-    yield "pending."
-    yield "Among those that MAST starts with preemption: the share for which the optimum preempts"
-    yield "fewer jobs or lower priorities, and that in which it also differs in the victims' youth."
-    yield "*Without sorting*: victims as scanned, `fewest=False`.\n"
     yield (
         "| machines | allocation | with preemption | not optimal | also by youth "
         "| without sorting | starts, mast fails |"
@@ -292,9 +239,6 @@ def missed() -> Iterator[str]:
 
 def cache() -> Iterator[str]:
     """Yield how many plans the negative cache answers, and the time with and without."""
-    yield "## The negative cache\n"
-    yield "Seed 1, 10 regions of 5 clusters of 100 machines. The solutions are the same with and"
-    yield "without. Of failures: the share of the plans that do not exist.\n"
     yield (
         "| pending | allocation | started | plans asked for | answered by the cache | of failures "
         "| CPU s with | without |"
@@ -327,8 +271,6 @@ def cache() -> Iterator[str]:
 
 def ranking() -> Iterator[str]:
     """Yield the time of the ranking."""
-    yield "## The ranking\n"
-    yield "The best of 5, exact; the paper's pass takes 34 s for 6,000 to 10,000 workloads.\n"
     yield "| pending | CPU s |"
     yield "|---|---|"
     for pending in (1000, 10_000):
@@ -349,58 +291,6 @@ def batches(seeds: range, sizes: tuple[int, ...] = MACHINES, **options: Any) -> 
             made = dlsched.generate("dispatch", seed, machines=machines, **options)
             assert isinstance(made, Instance)
             yield made
-
-
-def kept(scope: str) -> Iterator[Instance]:
-    """Yield the library's instances of a scope but the open one."""
-    for instance in shipped("dispatch"):
-        assert isinstance(instance, Instance)
-        if instance.scope == scope and len(instance.pending) < 300:
-            yield instance
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's and the exact method over all groups."""
-    regions, clusters, machines, pending = SIZES[1]
-    large: dict[str, Any] = {"regions": regions, "clusters": clusters, "pending": pending}
-    forty = partial(batches, sizes=(machines,), **large)
-    groups: dict[str, Callable[[], Iterator[Instance]]] = {
-        "the library, batches": partial(kept, "batch"),
-        "the library, one workload": partial(kept, "one"),
-        "15 workloads, clusters of 5, 10, 20, seeds 1 to 10": partial(batches, SEEDS),
-        "the same, held back: 101 to 110": partial(batches, range(101, 111)),
-        "allocation 99.5 %, held back: 101 to 105": partial(
-            batches, range(101, 106), allocation=0.995
-        ),
-        "40 workloads, 4 regions of 3 x 40, seeds 1 to 3": partial(forty, range(1, 4)),
-        "the same, held back: 101 to 103": partial(forty, range(101, 104)),
-    }
-    yield "## The paper's heuristic, this library's, and the optimum\n"
-    yield "Levels that are 0 in all instances are not shown.\n"
-    rules = (
-        Rule("mast"),
-        Rule("counted"),
-        Rule("exact", exact=True, limit=120),
-    )
-    yield from shortened(list(rows("dispatch", rules, groups)))
-
-
-def shortened(lines: list[str]) -> Iterator[str]:
-    """Yield a table without the columns of levels that no row is away from."""
-    table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
-    levels = [k for k, name in enumerate(table[0]) if ", mean" in name]
-    idle = {
-        c
-        for k in levels
-        if all(row[k].strip() in ("0 %", "-") for row in table[2:])
-        for c in (k, k + 1)
-    }
-    for line in lines:
-        if line.startswith("|"):
-            cells = line.strip("|").split("|")
-            yield "|" + "|".join(c for k, c in enumerate(cells) if k not in idle) + "|"
-        else:
-            yield line
 
 
 SECTIONS = {

@@ -14,8 +14,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from figures import arguments, write
-
 import dlsched
 
 SEEDS = range(1, 11)
@@ -24,10 +22,6 @@ RULES = ("lyra", "afs", "fifo")
 
 def worst_epoch() -> Iterator[str]:
     """Yield dp against the same model through HiGHS on 354 items and 245 GPUs."""
-    yield "## 354 items, 245 GPUs: ten seeds, dp the median of five runs"
-    yield ""
-    yield "Processor time, building and checking included."
-    yield ""
     yield "| running | same optimum | dp, ms | dp slowest, ms | HiGHS, ms | HiGHS / dp |"
     yield "|---|---|---|---|---|---|"
     for running in (0.0, 0.5, 1.0):
@@ -56,9 +50,6 @@ def timed(made: Any, method: str, **options: Any) -> tuple[Any, float]:
 
 def launched() -> Iterator[str]:
     """Yield how many jobs phase one launches, by the GPUs that a waiting job asks for."""
-    yield "## Jobs that phase one launches, by GPUs of a waiting job: 245 GPUs, ten seeds\n"
-    yield "354 items, half of them running; least and most of a seed. Workers of small jobs have"
-    yield "so many GPUs, and a small job so many of them at most.\n"
     yield "| GPUs, workers | GPUs a waiting job | launched, % of the optimum | least | most |"
     yield "|" + "---|" * 5
     for gpus, most in ((1, 1), (None, 3), (4, 3), (8, 3)):
@@ -76,10 +67,6 @@ def launched() -> Iterator[str]:
 
 def sizes() -> Iterator[str]:
     """Yield the heuristics' gaps to the optimal number of launched jobs, by size."""
-    yield "## Heuristics by size"
-    yield ""
-    yield "Gap in the number of launched jobs, mean of five seeds; half of the jobs run already."
-    yield ""
     yield f"| items | GPUs | {' | '.join(RULES)} |"
     yield f"|---|---|{'---|' * len(RULES)}"
     for items in (100, 300, 1000, 3000, 10_000, 30_000):
@@ -104,8 +91,3 @@ SECTIONS = {
     "launched": launched,
     "sizes": sizes,
 }
-
-if __name__ == "__main__":
-    dlsched.solve("lyra-table4", "milp")  # warm up
-    dlsched.solve("elastic-354-loan")
-    write("elastic", SECTIONS, arguments())

@@ -31,11 +31,6 @@ def made_for(name: str, seed: int, running: float, **options: Any) -> Any:
 
 def epoch() -> Iterator[str]:
     """Yield dp against the model through HiGHS on 354 items with 245 + 80 GPUs."""
-    yield "## 354 items, 245 GPUs and 80 on loan: ten seeds, dp the median of five runs"
-    yield ""
-    yield "Items are counted as with one capacity, by number of workers; choices by pool are more."
-    yield "Agreement of dp and HiGHS is to nine digits. Medians of processor time."
-    yield ""
     yield "| scenario | running | choices | agree | dp, ms | slowest, ms | HiGHS, ms |"
     yield f"|{'---|' * 7}"
     warm_up()
@@ -70,12 +65,6 @@ def row(name: str, running: float) -> str:
 
 def rules() -> Iterator[str]:
     """Yield what the rules reach of the optimum on the same epochs."""
-    yield "## The rules on these epochs"
-    yield ""
-    yield "Jobs launched, of the optimum, mean of ten seeds; what is lost of the reduction, mean of"
-    yield "the seeds where as many jobs are launched as can be. More than 100 %: the rule saves a"
-    yield "negative number of seconds, as jobs that it launches on loan are slower there."
-    yield ""
     head = [f"{rule} {what}" for rule in RULES for what in ("launched, %", "lost, %", "of seeds")]
     yield f"| scenario | running | {' | '.join(head)} |"
     yield f"|{'---|' * (2 + 3 * len(RULES))}"
@@ -97,12 +86,6 @@ def rules() -> Iterator[str]:
 
 def servers() -> Iterator[str]:
     """Yield what one training server, or three servers on loan, add to an epoch's optimum."""
-    yield "## One training server, or three on loan"
-    yield ""
-    yield "Optima with 245 GPUs of training: what 8 GPUs more add, and what 24 on loan of speed"
-    yield "0.3333 add, whose speeds are equal to 0.01 % together. Means of ten seeds; of the jobs"
-    yield "launched where none runs, and of the reduction where all run."
-    yield ""
     yield (
         "| scenario | launched | launched, one in training | launched, three on loan "
         "| hours saved | hours, one in training | hours, three on loan |"
@@ -129,11 +112,6 @@ def servers() -> Iterator[str]:
 
 def shares() -> Iterator[str]:
     """Yield the optimum by the share of jobs that can train on both kinds of GPU (Figure 11)."""
-    yield "## Share of heterogeneous jobs: 245 GPUs and 80 on loan, no fungible jobs"
-    yield ""
-    yield "Optima, means of ten seeds: jobs launched where none runs, hours saved where all run,"
-    yield "and the GPUs on loan that the latter take. Efficiency 0.7."
-    yield ""
     yield "| heterogeneous | launched | hours saved | GPUs on loan used |"
     yield f"|{'---|' * 4}"
     for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):

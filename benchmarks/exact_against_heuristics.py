@@ -100,7 +100,6 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
 
 def section(problem: str, limit: float) -> Iterator[str]:
     """Yield the table of a problem under a limit."""
-    yield f"## {problem}, {limit} s\n"
     yield f"{load().capitalize()}.\n"
     yield (
         "| instance | exact | status | objective | gap | processor s | best heuristic | objective "

@@ -29,7 +29,6 @@ def points_of(name: str) -> Iterator[str]:
     spent = time.process_time() - began
     first, second = LEVELS[name]
     proved = int((points["status"] == "optimal").sum())
-    yield f"## {name}\n"
     yield f"{len(points)} points in {spent:.1f} s; {proved} are proved to be nondominated.\n"
     yield f"| {first} | {second} | status |\n|---|---|---|"
     for row in points.itertuples(index=False):

@@ -50,10 +50,6 @@ def rounds_of(made: Simulation, slot: int = SLOT) -> int:
 
 def example() -> Iterator[str]:
     """Yield the example of section II-A and Figure 1."""
-    yield "## Section II-A: three jobs on two V100, three P100 and one K80\n"
-    yield "The rates are epochs a round of the whole job, as in Figure 1(a); no restart overhead."
-    yield "CRU: share of the GPUs held, by round and over all rounds. The paper has 6 rounds and"
-    yield "some 78 % for Gavel, 5 and some 87 % for Hadar; six are the least that P1 allows.\n"
     yield table(["policy", "rounds", "completion of J1, J2, J3 in rounds", "CRU by round", "CRU"])
     rows = []
     for name, (gpus, epochs, rates) in EXAMPLE.items():

@@ -103,14 +103,6 @@ def busy(made: Simulation) -> np.ndarray:
 
 def section6() -> Iterator[str]:
     """Yield the comparison of Figures 8 to 10."""
-    yield "## Figures 8 to 10: batches on five nodes with one GPU each; made-up rates\n"
-    yield "The paper's rates are not published, so only shapes compare. AWS: one V100, two K80, two"
-    yield "T4. Testbed: Titan RTX, T4, T400, RTX 3090, A2000. Rounds of 360 s, 10 s for a changed"
-    yield "allocation. CRU: node time held over that of all nodes until the end of the last round."
-    yield "Duration and mean completion time in minutes; rates of seed 0. i: with the inverse of"
-    yield "the completion time as utility, else effective throughput. `forked` is a rule of ours;"
-    yield "copies: `hadare`, where Hadar decides on the copies (section V-A), each with the"
-    yield "work of the whole job, or divided by throughput (section V-B).\n"
     found = {
         (cluster, seed, label): np.array(
             [measures(run(*batch(cluster, mix, seed), policy, **options)) for mix in MIXES]
@@ -130,13 +122,6 @@ def section6() -> Iterator[str]:
 
 
 def _ratios(found: Mapping[tuple[str, int, str], np.ndarray]) -> Iterator[str]:
-    yield f"\nRatios: means over the mixes, mean of {len(SEEDS)} seeds of rates, least and most in"
-    yield "brackets. CRU: over Gavel's. Times: Gavel's or Hadar's over the policy's, Hadar with the"
-    yield "same utility. Longer: mixes of all seeds in which the policy takes longer. The paper has"
-    yield "CRU 1.20 (AWS) and 1.21 (testbed) for Hadar, 1.56 and 1.62 for HadarE; Gavel's duration"
-    yield "over Hadar's 1.17 and 1.16, Hadar's over HadarE's 1.79, of no cluster named (section I"
-    yield "has more than 1.5 and 1.8); Gavel's mean over Hadar's 1.17 and 1.23, over HadarE's 2.23"
-    yield "and 2.76.\n"
     yield table(
         ["cluster", "policy", "CRU over Gavel's", "Gavel's duration over it",
          "longer than Gavel's", "Hadar's duration over it", "longer than Hadar's",
@@ -169,10 +154,6 @@ def _ratios(found: Mapping[tuple[str, int, str], np.ndarray]) -> Iterator[str]:
 
 def over_hadar() -> Iterator[str]:
     """Yield HadarE over Hadar by use and mean time, and Hadar over Gavel without mix M-1."""
-    yield "## HadarE over Hadar, and Hadar against Gavel without M-1\n"
-    yield "As above; mean of 5 seeds, least and most in brackets. Of M-1, one job, Hadar's and"
-    yield "Gavel's durations are equal. Paper: use 30 and 34 % higher than Hadar's (section I; 1.56"
-    yield "over 1.20 and 1.62 over 1.21 in VI-C), 1.45 times (abstract); mean time 90 and 124 %.\n"
     yield table(["cluster", "policy", "CRU over Hadar's", "Hadar's mean over it",
                  "Gavel's duration over it, without M-1", "shorter than Gavel's"])  # fmt: skip
     for cluster in CLUSTERS:
@@ -199,11 +180,6 @@ def over_hadar() -> Iterator[str]:
 
 def corollary() -> Iterator[str]:
     """Yield the use of the nodes by round (Theorem 3 and its corollary)."""
-    yield "## Theorem 3's corollary: are all nodes busy in every round but the last?\n"
-    yield "The paper's CRU is busy time over the time of all nodes. Rounds before the last, in all"
-    yield "seven mixes with rates of seed 0; those in which every node has a copy at first, and"
-    yield "those that are busy to the end, all but 0.1 % of the nodes' time; the least busy one. A"
-    yield "node with a copy counts as busy, also in the 10 s of a changed allocation.\n"
     yield table(
         ["cluster", "policy", "mixes", "rounds before the last", "all nodes have a copy",
          "busy to the end", "below", "least busy"]
@@ -237,11 +213,6 @@ LENGTHS = (90, 180, 360, 720)
 
 def slots() -> Iterator[str]:
     """Yield the use of the nodes by the length of a round (Figures 12 and 13)."""
-    yield "## Figures 12 and 13: use of the nodes by the length of a round; made-up rates\n"
-    yield "CRU as above, in percent, with rounds of 90, 180, 360 and 720 seconds; rates of seed 0."
-    yield "Communication is not modelled, only 10 s for a changed allocation. The paper has"
-    yield "HadarE's highest CRU at 360 s for large mixes and at 90 s for small ones, on both"
-    yield "clusters; Hadar's at 90 or 180 s on AWS but for M-3, and like HadarE's on its testbed.\n"
     names = ("hadar", "forked", "hadare")
     yield table(["cluster", "mix", *(f"{name}, {n} s" for name in names for n in LENGTHS)])
     best: dict[tuple[str, str], list[int]] = {}
@@ -256,8 +227,6 @@ def slots() -> Iterator[str]:
                 top = next(i for i, u in enumerate(used) if u >= max(used) - 1e-9)
                 best.setdefault((cluster, name), []).append(top)
             yield f"| {cluster} | {mix} | {' | '.join(cells)} |"
-    yield "\nMixes of seven with the highest CRU at each length, the shorter one where two are"
-    yield "equal.\n"
     yield table(["cluster", "policy", *(f"{n} s" for n in LENGTHS)])
     for (cluster, name), tops in best.items():
         counts = [str(tops.count(i)) for i in range(len(LENGTHS))]

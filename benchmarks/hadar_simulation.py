@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import hadar_example
 import hadar_nodes
 import numpy as np
-from figures import ROOT
+from code_version import ROOT
 from hadar_example import run, table
 
 from dlsched.simulation import Cluster, Workload
@@ -150,12 +150,6 @@ def least_duration(workload: Workload, cluster: Cluster) -> float:
 def section4() -> Iterator[str]:
     """Yield the comparison of Figures 3 and 4."""
     source = "rates of Gavel's files" if MEASURED else "synthetic rates"
-    yield f"## Figures 3 and 4: 480 jobs on 20 V100, 20 P100, 20 K80; {source}\n"
-    yield "Seed 0, preset paper. Duration and median completion time in hours, and their"
-    yield "ratios to `hadar`'s; share of the GPUs held while some job waits, and altogether; share"
-    yield "of rounds in which a job starts or stops; CPU seconds of simulation and audit. The"
-    yield "paper's figures beside them; its Figure 3 has YARN-CS first, then Hadar, then Gavel and"
-    yield "Tiresias, and 30 % of Hadar's rounds change. `hadar` is with effective throughput."
     yield f"{SCANNED}\n"
     yield table(
         ["policy", "duration", "ratio", "paper", "median", "ratio", "paper", "mean",
@@ -174,21 +168,10 @@ def section4() -> Iterator[str]:
             f"| {r.scanned} | {r.cpu:.0f} |"
         )
     least = {name: bound(workload, cluster, name) for name in ("makespan", "mean_jct")}
-    yield (
-        f"\nNo policy has a duration below {float(least['makespan'].value) / HOUR:.1f} h "
-        f"({least['makespan'].source}), or a mean completion time below "
-        f"{float(least['mean_jct'].value) / HOUR:.1f} h ({least['mean_jct'].source})."
-    )
 
 
 def readings() -> Iterator[str]:
     """Yield what the paper leaves open of Hadar: its utility, and which jobs a round decides on."""
-    yield "## Readings of Hadar on the same workload\n"
-    yield "Section III-A names effective throughput, iterations over completion time, as a special"
-    yield "case of the utility, and section IV does not say which utility it maximises. Rounds"
-    yield "decide on all jobs whenever one has completed (sticky), on all jobs always (full), or on"
-    yield "waiting jobs and free GPUs alone (keep). Hours; Gavel's figures over the reading's, the"
-    yield "paper's in brackets; it has 30 % of the rounds changed."
     yield f"{SCANNED}\n"
     yield table(
         ["reading", "duration", "gavel's / it (1.21)", "median", "gavel's / it (1.20)", "mean",
@@ -206,7 +189,6 @@ def readings() -> Iterator[str]:
         )
     assert own is not None
     least = least_duration(workload, cluster)
-    yield "\nA lower bound on the duration of every policy, in hours, and Gavel's over it:\n"
     yield table(["bound", "hours", "gavel's / it"])
     yield f"| duration | {least:.1f} | {own.makespan / least:.2f} |"
     yield SAID
@@ -223,11 +205,6 @@ COMPARED: tuple[tuple[str, str, Options], ...] = (
 
 def inputs() -> Iterator[str]:
     """Yield the durations and medians on other workloads that fit the paper's text."""
-    yield "## The same on other workloads that fit section IV-A\n"
-    yield "The paper prints neither the numbers of GPUs nor the batch sizes. Hours; least: a lower"
-    yield "bound on the duration for all policies; t: `hadar` with effective throughput, i: with"
-    yield "the inverse of the completion time. Rates linear in the GPUs are those of one GPU times"
-    yield f"their number, as constraint (1a) multiplies by the workers. {SCANNED}"
     cluster = hadar_cluster()
     drawn: dict[str, Workload] = {
         f"seed {seed}": hadar_workload(measured=MEASURED, seed=seed) for seed in range(5)
@@ -259,10 +236,6 @@ def inputs() -> Iterator[str]:
 
 def program() -> Iterator[str]:
     """Yield Algorithm 2's program beside the scan, where the program is small enough."""
-    yield "## Algorithm 2's program, the scan and Gavel on 24 GPUs\n"
-    yield "96 jobs on 6 machines of 4 GPUs, two of each type, GPU-hours times 0.15: 15,625 states,"
-    yield "so that the program is solved in every decision. The scan is what all larger simulations"
-    yield "of Hadar have in its place. Hours; effective throughput (t), inverse time (i).\n"
     names = ("program t", "scan t", "program i", "scan i", "gavel")
     ratios = [f"gavel's / {name}" for name in names[:4]]
     rows: dict[str, list[str]] = {"makespan": [], "median": []}
@@ -290,14 +263,7 @@ def program() -> Iterator[str]:
 
 def eq10() -> Iterator[str]:
     """Yield how far speed-ups between two types are from one number for all models (eq. 10)."""
-    yield "## Eq. 10: one speed-up between two types for all models?\n"
-    yield "Eq. 10 is a product of a factor of the node and one of the model, so the estimates of"
-    yield "every model have the same ratio between two nodes. Ratios of Gavel's measured rates of"
-    yield "jobs with one GPU, all models and batch sizes; off: the least factor by which the ratio"
-    yield "of some model differs from any one number. Section I has nearly 10 times for ResNet-50"
-    yield "and 2 times for A3C, V100 over K80.\n"
     if MEASURED is None:
-        yield "Gavel's rates are not on this machine."
         return
     rates = [
         entry["iterations_per_second"]
@@ -334,12 +300,6 @@ TIME_LIMIT = 60
 
 def optimum() -> Iterator[str]:
     """Yield Hadar's program beside the optimum of all slots to come, in the same place."""
-    yield "## Hadar's algorithm and the optimum of P1 in each round\n"
-    yield "Small clusters, all jobs at 0. In a round `exact` plans all jobs present to the horizon,"
-    yield "and the first slot of the plan is the round; `hadar` decides the round at its prices."
-    yield "Seconds; bounds hold for all policies. Utility's ratio: what the jobs' utilities add up"
-    yield "to at the end, the optimum's over `hadar`'s. Plans proved: of those of the optimum, each"
-    yield f"within {TIME_LIMIT} s; of others the best found is used.\n"
     yield table(
         ["jobs, GPUs, seed", "utility", "mean, hadar", "optimum", "bound", "saved",
          "duration, hadar", "optimum", "bound", "saved", "utility's ratio", "plans proved",
@@ -394,11 +354,6 @@ def _both(workload: Workload, cluster: Cluster, utility: str) -> tuple[str, tupl
 
 def figure5() -> Iterator[str]:
     """Yield the time of a round, on a cluster that grows with the jobs."""
-    yield "## Figure 5: seconds per round, clusters of one GPU per two jobs\n"
-    yield "GPU-hours times 0.02, so that a simulation has few rounds. CPU seconds of simulation and"
-    yield "audit over the decisions, and wall-clock seconds of the longest decision, the first one,"
-    yield "in which all jobs wait. The paper does not state its clusters; it has less than 7"
-    yield "minutes at 2,000 jobs.\n"
     yield table(
         ["jobs", "GPUs", "hadar, CPU s", "hadar, longest", "gavel, CPU s", "gavel, longest"]
     )

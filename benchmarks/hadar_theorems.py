@@ -29,13 +29,6 @@ MOST_STATES = 100_000
 
 def theorem1() -> Iterator[str]:
     """Yield the states that the recursion of Algorithm 2 reaches in a slot, and their bounds."""
-    yield "## Theorem 1: the states of Algorithm 2 in one slot\n"
-    yield "Machines of 4 GPUs of one type each, three types in turn; generated jobs, all in the"
-    yield "queue, each of which can finish in time. States: pairs of job and use of the GPUs of"
-    yield "each machine that the recursion reaches, where each job has the allocation of its best"
-    yield "payoff, or is left out (lines 14 and 15), each pair counted once; a job that has no"
-    yield "allocation ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the"
-    yield "GPUs of all machines in use can be, 5 to the power of the machines.\n"
     yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
@@ -72,13 +65,6 @@ def states(made: Instance) -> int:
 
 def theorem2() -> Iterator[str]:
     """Yield ratios of the optimum to Hadar's rules on a stream of gangs, beside 2 alpha."""
-    yield "## Theorem 2: a stream of gangs, one arrival a slot\n"
-    yield "One type, four GPUs. Job i arrives in slot i, holds three GPUs for two slots, and is"
-    yield "worth 1 + i / 100 if it runs at once, else 0.1. `hadar` decides anew in each slot, and"
-    yield "gives the GPUs to the newest job, which is worth most. `hadar_committed` gives each job"
-    yield "its schedule when it arrives, as the proof has it, and keeps it: every second job, which"
-    yield "is late then and worth 0.1, keeps the next one from running at once. Best: the optimum,"
-    yield "or every second job, a schedule that is checked, so that ratios are at least these.\n"
     heads = [f"{what}, {rule}" for rule in ONLINE for what in ("utility", "ratio")]
     yield f"| slots | best | proved | {' | '.join(heads)} | 2 alpha |"
     yield "|" + "---|" * (4 + len(heads))

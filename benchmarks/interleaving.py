@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import networkx
 import numpy as np
 import rustworkx
-from figures import ROOT, cell, rule_gap
-from interleaving_rules import unlike
+from code_version import ROOT
+from figures import cell, rule_gap
 
 import dlsched
 from dlsched.problems.interleaving import Instance
@@ -52,10 +52,6 @@ def rules(instance: Instance, best: Result, names: tuple[str, ...] = RULES) -> s
 
 def queues() -> Iterator[str]:
     """Yield the table of generated covers that full groups fill, as in Algorithm 1."""
-    yield "## The head of the queue, as in Algorithm 1, generated\n"
-    yield "Distinct jobs in the Philly mix of GPUs, in the order of priority; those that in full"
-    yield "groups of four fill the cluster, which is the budget (lines 3-5). Average and largest"
-    yield "of the seeds; gaps are (best - heuristic) / best, with the bound if not proven.\n"
     yield "| GPUs | seeds | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for cluster, seeds in ((CLUSTERS[0], 20), (CLUSTERS[1], 3)):
@@ -66,7 +62,6 @@ def queues() -> Iterator[str]:
             for seed in range(1, seeds + 1)
         ]
         yield summary(f"| {cluster} | {seeds}", made)
-    yield "\nThe same with equal stages for jobs of one model and number of GPUs: 48 profiles.\n"
     yield "| GPUs | seeds | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for cluster, seeds in ((CLUSTERS[0], 20), (CLUSTERS[1], 10), (CLUSTERS[2], 3)):
@@ -86,11 +81,6 @@ def queues() -> Iterator[str]:
 
 def heads() -> Iterator[str]:
     """Yield the table of the recorded traces' queues."""
-    yield "## The head of the queue, as in Algorithm 1, recorded traces\n"
-    yield "Every fifth day of a trace, on 8 servers of 8 GPUs, by least remaining time times GPUs."
-    yield "Full: the moments at which full groups take all 64 GPUs. Not full: those with fewer"
-    yield "jobs, but more than fit alone; there the public code leaves jobs alone, and Algorithm 1"
-    yield "as printed does not.\n"
     yield "| | moments | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for name in ("trace1", "trace3"):
@@ -136,9 +126,6 @@ def _names(rules: tuple[str, ...]) -> str:
 
 def distinct() -> Iterator[str]:
     """Yield the table of uniform groups of distinct jobs."""
-    yield "## Distinct jobs in groups of four, `column_generation`\n"
-    yield "The gap is 1 - objective / bound, with the certified bound. The heuristics' gaps are to"
-    yield "the best known bound.\n"
     names = ("swap", "muri", "greedy")
     yield "| jobs | seed | limit, s | status | s | gap, certified | " + " | ".join(names) + " |"
     yield "|" + "---|" * (6 + len(names))
@@ -152,14 +139,24 @@ def distinct() -> Iterator[str]:
             )
 
 
+def unlike(seed: int, jobs: int) -> Instance:
+    """Return jobs whose stages differ much: Dirichlet with 0.5, times a log-normal; k = 4."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(4, 0.5), jobs)
+    stages = np.round(1000 * shares * rng.lognormal(size=(jobs, 1)), 2) + 0.01
+    data = {
+        "dlsched": 1,
+        "problem": "interleaving",
+        "name": f"unlike-{seed}",
+        "resources": ["storage", "cpu", "gpu", "network"],
+        "grouping": "uniform",
+        "jobs": [{"id": f"j{j}", "stages": row} for j, row in enumerate(stages.tolist())],
+    }
+    return Instance.parse(data, "the benchmark")
+
+
 def rounds() -> Iterator[str]:
     """Yield the table of Muri's rounds against one round of networkx."""
-    yield "## `muri`, all rounds, against networkx on the graph of round one\n"
-    yield "Distinct jobs, four resources. `muri` includes the graph and both rounds; networkx gets"
-    yield "the finished graph. Same weight: the matchings of round one, in units of 2^-36. Above"
-    yield '256 jobs rustworkx on the dense graph stands in for networkx. "unlike": stages from a'
-    yield "Dirichlet distribution with 0.5, times a log-normal, by seed."
-    yield "Processor seconds: the least of three for `muri` and for round one alone.\n"
     yield "| jobs | muri, s | round one, s | dense by | s | dense / muri | same weight |"
     yield "|---|---|---|---|---|---|---|"
     dlsched.solve(dlsched.generate("interleaving", 9, jobs=16), "muri")

@@ -98,15 +98,6 @@ def share(part: int, whole: int) -> str:
 def policies(load: float, quota: float) -> Iterator[str]:
     """Yield MAST beside workloads that are bound on arrival to a region, or to a cluster."""
     yield (
-        f"## Load {load:g}, quotas of {quota:g}, {HOURS} hours, 4 regions of 2 clusters of 20 "
-        f"machines of 8 GPUs, 2 types; workloads of {len(SEEDS)} seeds together\n"
-    )
-    yield "Waits of workloads within quota; the worst hour is the one of all seeds with the largest"
-    yield "share of them over 10 minutes at priorities 1 to 3. By seed: least to most. Worse seeds:"
-    yield "those in which a larger share of the waits is over 10 minutes than with `mast`; better"
-    yield "ones: a smaller share. Less allocated: seeds in which fewer GPU hours are allocated than"
-    yield "with `mast`. Cache hits: plans asked for that the negative cache answers.\n"
-    yield (
         "| policy | waits over 10 min | by seed | worse seeds | better seeds | over 30 min "
         "| over 10 min, priorities 1 to 3 | worst hour | preemptions a workload "
         "| preemptions by seed | of priority 1 within quota | GPUs allocated | allocated by seed "
@@ -155,20 +146,10 @@ def policies(load: float, quota: float) -> Iterator[str]:
             f"| {sum(rates) / len(rates):.1f} % | {min(rates):.1f} to {max(rates):.1f} % "
             f"| {less} | {hits} | {seconds:.1f} |"
         )
-    yield (
-        "\nThe paper, in production or on its own trace: MAST below 1.3 % at all times, federated "
-        "up to 50 % at high priority in busy hours (section 5.6); one preemption a workload, "
-        'priority 1 may never be preempted (5.1); 98 % allocated (5.2); "about 80 %" of cache hits '
-        "(4.3)."
-    )
 
 
 def latency() -> Iterator[str]:
     """Yield how long workloads wait within and over quota (Figure 11)."""
-    yield "## Figure 11: waits within and over quota, under `mast`\n"
-    yield "Minutes from a submission or preemption to the next start, of waits that begin in the 8"
-    yield f"hours; percentiles over {len(SEEDS)} seeds together. A wait counts as over quota if it"
-    yield "began so.\n"
     yield (
         "| load | waits within quota | P50, within | P95, within | longest, within | over quota "
         "| P50, over | P95, over | longest, over |\n"
@@ -191,19 +172,12 @@ def latency() -> Iterator[str]:
             at = (values[int(p * len(values))] for p in (0.5, 0.95))
             cells += [str(len(values)), *(f"{v:.1f}" for v in at), f"{values[-1]:,.0f}"]
         yield f"| {name} | {' | '.join(cells)} |"
-    yield (
-        "\nThe paper's Figure 11 has consistently low latencies within quota, erratic ones over "
-        "quota (section 5.5)."
-    )
 
 
 def allocation() -> Iterator[str]:
     """Yield the allocation rate by the size of the clusters (Figure 5)."""
     load, quota = LOADS["load-2.5"]
-    yield f"## Figure 5: GPUs allocated by the size of the clusters, load {load:g}, `mast`\n"
-    yield f"4 regions of 2 clusters with one type of GPU, {HOURS} hours, means of"
     yield f"{len(SEEDS)} seeds. Lost to room: share of the GPU hours free while a workload waits."
-    yield "The paper has 98 % allocated.\n"
     yield (
         "| GPUs of a cluster | workloads | largest | allocated | least | most | lost to room "
         "| CPU s |"
@@ -263,14 +237,6 @@ class Compared:
 def methods() -> Iterator[str]:
     """Yield MAST's rule and the exact method in the same place."""
     yield (
-        f"## The rule and the optimum of every pass: 2 regions of 2 clusters of 8 machines, load "
-        f"{LOADS['load-1.3'][0]:g}, {HOURS} hours\n"
-    )
-    yield "Mean completion times in seconds; the bound holds for all policies. Saved: share of the"
-    yield "rule's mean completion time by which the optimum's is shorter. Better passes: those of"
-    yield "the rule's simulation in which the optimum of `dispatch` is better than its answer. All"
-    yield "optima are proved.\n"
-    yield (
         "| seed | workloads | mast | exact | bound | saved by exact | makespan saved "
         "| preemptions, mast | preemptions, exact | better passes | CPU s, mast | CPU s, exact |"
     )
@@ -303,10 +269,6 @@ def methods() -> Iterator[str]:
     yield (
         f"| mean | | {' | '.join(f'{value:,.0f}' for value in average.values())} "
         f"| {100 * (1 - average['exact'] / average['mast']):.1f} % | | | | | | |"
-    )
-    yield (
-        f"\nThe optimum's mean completion time is shorter with {sum(v > 0 for v in saved)} of the "
-        f"{len(saved)} seeds, longer with {sum(v < 0 for v in saved)}."
     )
 
 

@@ -66,11 +66,10 @@ def parsed(said: list[str]) -> list[dict[str, Any]]:
     """Return the rows of tables in Markdown, of functions that still write it."""
     rows: list[dict[str, Any]] = []
     heads, table = list[str](), -1
-    for line in "\n".join(said).splitlines():
+    lines = [line for line in "\n".join(said).splitlines() if line.startswith("|")]
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
         cells = [text.strip() for text in line.strip().strip("|").split("|")]
-        if not line.startswith("|"):
-            heads = []
-        elif not heads:
+        if after and set(after) <= set("|-: "):
             heads, table = cells, table + 1
         elif not set(line) <= set("|-: "):
             rows.append({"table": str(table)} | dict(zip(heads, cells, strict=False)))

@@ -115,12 +115,6 @@ def family(name: str) -> Iterator[str]:
 
     On the smaller traces also Muri with other matchings, and the variants of Figures 11 and 12.
     """
-    yield f"## {name}: printed figures, and ours\n"
-    yield (
-        "Seconds. `muri` in brackets: heaviest matchings of rustworkx instead of those of the "
-        "public code. `split` as in the public code now; the mean of muri_l on trace 3 was printed "
-        "with it, and `rerun` is the public code run again.\n"
-    )
     cells = "".join(f" {metric}, ours | printed | difference |" for metric in METRICS)
     yield f"| trace | policy |{cells} CPU s |"
     yield "|" + "---|" * 12
@@ -147,7 +141,6 @@ def family(name: str) -> Iterator[str]:
 
 def ratios(traces: tuple[str, ...]) -> Iterator[str]:
     """Yield one policy's metrics over another's, ours and as printed."""
-    yield "\nRatios of a policy's metrics over another's, ours and of the printed figures.\n"
     titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
     yield f"| policy | over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 9
     for policy, base in PAIRS:
@@ -160,24 +153,16 @@ def ratios(traces: tuple[str, ...]) -> Iterator[str]:
 
 def exact() -> Iterator[str]:
     """Yield what the best groups of every round are worth."""
-    yield "## Heuristic and optimum in the round\n"
-    yield (
-        "Mean completion time and makespan, seconds. `template`: the authors' rounds of matching. "
-        "`exact`: of the same selected jobs, within 64 GPUs, the groups with the largest sum of "
-        "efficiencies, proved by HiGHS in every round. Saved: share of the heuristic's.\n"
-    )
     yield from optimum(("trace3", "trace3_pr"), "groups")
 
 
 def exact_large() -> Iterator[str]:
     """Yield the same for the traces of 1,494 jobs."""
-    yield "## The same, on the traces of 1,494 jobs\n"
     yield from optimum(("trace1", "trace1_pr"), "groups")
 
 
 def weights() -> Iterator[str]:
     """Yield the same, with each efficiency counted once a GPU."""
-    yield "## The same on trace 3, efficiencies weighed by GPUs\n"
     yield from optimum(("trace3", "trace3_pr"), "gpus")
 
 
@@ -212,7 +197,6 @@ RATIOS = {
 
 def shapes() -> Iterator[str]:
     """Yield the ratios of Figures 9 to 12, beside those of the printed figures."""
-    yield "## Figures 9 to 12: ratios over Muri's, ours and printed\n"
     titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
     for label, (muri, policies) in RATIOS.items():
         yield f"{label} over {muri}.\n"
@@ -222,8 +206,6 @@ def shapes() -> Iterator[str]:
                 printed = published()["traces"][trace]
                 ours = [result(trace, name).metrics for name in (policy, muri)]
                 yield f"| {policy} | {trace} | {over(*ours, printed[policy], printed[muri])} |"
-        yield ""
-    yield "Variants of Muri-L over Muri-L as it is.\n"
     yield f"| variant | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
     for variant, (label, options) in VARIANTS.items():
         for trace, printed in published()["figures"][variant].items():
@@ -231,7 +213,6 @@ def shapes() -> Iterator[str]:
                 base = published()["traces"][trace]["muri_l"]
                 ours = [result(trace, "muri_l", **each).metrics for each in (options, {})]
                 yield f"| {label} | {trace} | {over(*ours, printed, base, METRICS[:2])} |"
-    yield "\nAntMan over Muri-L with groups of at most so many jobs.\n"
     yield f"| groups | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
     for size in (2, 3):
         for trace in ("trace1_pr", "trace3_pr"):
@@ -240,7 +221,6 @@ def shapes() -> Iterator[str]:
             limited = result(trace, "muri_l", max_group_size=size).metrics
             ours = [result(trace, "antman").metrics, limited]
             yield f"| {size} | {trace} | {over(*ours, antman, printed, METRICS[:2])} |"
-    yield "\nAntMan over Tiresias and over Themis.\n"
     yield f"| over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
     for other in ("tiresias", "themis"):
         for trace in TRACES:
@@ -264,13 +244,6 @@ def over(
 
 def bottlenecks() -> Iterator[str]:
     """Yield Figure 13 on the authors' jobs."""
-    yield "## Figure 13: kinds of bottleneck\n"
-    yield (
-        "The authors' jobs with models of one, two and three kinds of bottleneck, and trace 3 with "
-        "four. Seconds of mean completion time, theirs as published; `split` dissolves groups that "
-        "take longer than their jobs one after another. `queues`: jobs in the queues of Tiresias, "
-        "a function of the public code that none of its policies calls.\n"
-    )
     yield (
         "| kinds | policy | mean completion s | published | difference | ratio over Muri "
         "| published ratio |"
@@ -298,12 +271,6 @@ def bottlenecks() -> Iterator[str]:
 
 def noise() -> Iterator[str]:
     """Yield the shape of Figure 14."""
-    yield "## Figure 14: profiling noise\n"
-    yield (
-        "Mean completion time over that without noise, seeds 1 to 5: mean, least and largest; "
-        "makespan over that without noise, the largest. The paper: under 1.01 at 0.2, about 1.3 at "
-        "1, and makespan 1.00, on a lightly loaded trace that it does not name; trace 3 is one.\n"
-    )
     yield "| policy | " + " | ".join(map(str, NOISE)) + " | makespan |\n" + "|" + "---|" * 7
     for policy in MURI:
         base = result("trace3", policy).metrics
@@ -319,7 +286,6 @@ def noise() -> Iterator[str]:
 
 def audits() -> Iterator[str]:
     """Yield how long an audit takes, beside its simulation."""
-    yield "## Audit of Muri-S\n"
     yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
     yield "|" + "---|" * 6
     compile_matching()

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import published
-from figures import ROOT
+from code_version import ROOT
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
@@ -53,11 +53,6 @@ TESTBED: dict[str, tuple[str, tuple[float, float, float]]] = {
 def trace(name: str) -> Iterator[str]:
     """Yield the policies' metrics and the lower bounds on one trace."""
     workload = jobs(name)
-    yield f"## {name}: {len(workload.jobs):,} jobs, 8 servers of 8 GPUs\n"
-    yield (
-        "Groups of at most k jobs on k resources. Saved: of the mean completion time of the rule "
-        "as printed (`muri`) and of the better of the two heuristics.\n"
-    )
     yield (
         "| policy | method | k | mean completion s | saved of `muri`, % | saved of the better, % "
         "| makespan s | p99 s | GPUs held | rounds proved | CPU s |"
@@ -96,12 +91,10 @@ def trace(name: str) -> Iterator[str]:
             f"| bound, {what} | {mean.source} | | {float(mean.value):,.0f} | | "
             f"| {float(span.value):,.0f} | | | | {seconds:.1f} |"
         )
-    yield ""
 
 
 def baselines() -> Iterator[str]:
     """Yield the metrics of Themis, which the paper compares with, on all traces."""
-    yield "## Themis, as far as Muri's text goes\n"
     yield "| trace | policy | mean completion s | makespan s | p99 s | GPUs held | CPU s |"
     yield "|" + "---|" * 7
     for name in TRACES:
@@ -118,12 +111,6 @@ def baselines() -> Iterator[str]:
 
 def testbed() -> Iterator[str]:
     """Yield section 6.2: the authors' 400 jobs, beside what they measured on 64 GPUs."""
-    yield "## Section 6.2: the testbed's 400 jobs, beside what was measured on 64 GPUs\n"
-    yield (
-        "Rounds of six minutes; Muri by Algorithm 1 as printed, groups of at most k jobs on k "
-        "resources. Published: the authors' simulator, repeated. Difference: to the mean "
-        "completion time measured.\n"
-    )
     yield (
         "| policy | simulator | k | mean completion s | measured | difference, % | makespan s "
         "| measured makespan | p99 s | measured p99 |"
@@ -145,7 +132,6 @@ def testbed() -> Iterator[str]:
             cells = [f"{summary['mean_jct']:,.0f} | {printed['mean_jct']:,.0f} | {off:+.1f}"]
             cells += [f"{summary[m]:,.0f} | {printed[m]:,.0f}" for m in ("makespan", "p99_jct")]
             yield f"| {policy} | {simulator} | {k} | {' | '.join(cells)} |"
-    yield "\nTables 4 and 5: ratios over Muri-S (SRTF, SRSF) and Muri-L (Tiresias, Themis).\n"
     yield "| policy | metric | by the text, k = 4 | measured | printed |\n" + "|" + "---|" * 5
     for policy, (muri, printed_ratios) in TESTBED.items():
         names = ("mean_jct", "makespan", "p99_jct")
@@ -156,8 +142,6 @@ def testbed() -> Iterator[str]:
 
 def figure8() -> Iterator[str]:
     """Yield the mean queue on the testbed's jobs by policy, until the last job ends."""
-    yield "## Figure 8: jobs that wait, the testbed's 400 jobs, 64 GPUs, by the text, k = 4\n"
-    yield "Rounds of six minutes. Waiting: the jobs' queueing over the makespan. All do equal work."
     yield "\n| policy | waiting jobs | makespan s |\n|---|---|---|"
     text = jobs("cluster_trace")
     for policy in ROUNDS:

@@ -31,8 +31,6 @@ def cost(result: dlsched.Result) -> float:
 
 def proven() -> Iterator[str]:
     """Yield refinement at 15 and 30 tables, and the gaps of the heuristics to it."""
-    yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
-    yield "Heuristics: per cent above the optimum. Certified: |cost - bound| / cost.\n"
     head = "| size | version | seed | status | s | cost | gap | certified | annealing "
     yield head + "| annealing, s | hill_climbing | no_moves |\n|" + "---|" * 12
     for tables, jobs in ((15, 20), (30, 40)):
@@ -58,7 +56,6 @@ def proven() -> Iterator[str]:
 
 def thousand() -> Iterator[str]:
     """Yield 1,000 tables in 10 regions."""
-    yield "## 1,000 x 10 x 3,000\n"
     head = "| seed | no_moves | hill_climbing, one day | hill_climbing | hill_climbing, s "
     head += (
         "| annealing | annealing, s | below hill_climbing | `indivisible_bound` | bound, s | gap |"
@@ -82,7 +79,6 @@ def thousand() -> Iterator[str]:
 
 def day() -> Iterator[str]:
     """Yield one day of hill climbing at full size."""
-    yield "## 100,000 x 20 x 300,000: one day of `hill_climbing`\n"
     inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
     reads = sum(len(job.tables) for job in inst.jobs)
     result = dlsched.solve(inst, "hill_climbing", days=1)
@@ -99,9 +95,6 @@ def day() -> Iterator[str]:
 
 def overload() -> Iterator[str]:
     """Yield v2 against v1."""
-    yield "## v2 against v1 on overload (MAST, section 5.6)\n"
-    yield "Placements by annealing for each version's objective, 200 x 6 x 600, five seeds' means;"
-    yield "overload is the GPU hours wanted beyond a region's supply, as a share of all wanted.\n"
     head = "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | traffic, v2 "
     yield head + "| placed, v1 | placed, v2 |"
     yield "|" + "---|" * 8
@@ -137,12 +130,6 @@ HIGH = 3
 
 def headline() -> Iterator[str]:
     """Yield demand over supply of the worst region, before and after the first version's climb."""
-    yield "## Demand over supply of regions (MAST, section 5.6), 1,000 x 10 x 3,000, version 1\n"
-    yield "Before: the homes of today. After: `hill_climbing` for the objective of version 1."
-    yield "Reduced: part of the worst region's ratio. Nowhere: of the GPU hours of training jobs of"
-    yield "high priority those that count in no region with GPUs. At home: those whose tables have"
-    yield f"one home, which has their GPU types. High: priorities 1 to {HIGH}. Ratios, deviations:"
-    yield "over the regions with GPUs, of all types together. Storage is 3 times the bytes.\n"
     means = []
     starts = {
         "as drawn": "homes at random, by free storage",
@@ -176,8 +163,6 @@ def headline() -> Iterator[str]:
                 yield f"| {seed} | {_ratios_and_shares(row)} |"
             fewer = int((table[:, 1] < table[:, 0]).sum())
             means.append(f"| {key} | {fewer} | {_ratios_and_shares(table.mean(axis=0))} |")
-    yield f"\nMeans of the {len(HEADLINE_SEEDS)} seeds. Less: seeds in which the worst ratio, high,"
-    yield "is less afterwards.\n"
     yield f"| counting | less | {HEADLINE} |"
     yield "|" + "---|" * 14
     yield from means
@@ -265,11 +250,6 @@ def load_of_regions(
 
 def candidates() -> Iterator[str]:
     """Yield in how many regions a training job can run with replicas (Figure 7)."""
-    yield "## Figure 7: candidate regions of a training job, 1,000 x 10 x 3,000\n"
-    yield "Per cent of the training jobs with GPUs that have so many regions with all their tables"
-    yield "and GPU types. `hill_climbing`, version 2; copies by the paper's rules, hot tables up to"
-    yield "a share of all bytes. Storage is 3 times the bytes; the last column is what copies take"
-    yield "of all bytes.\n"
     yield "| hot share, seed | none | two or more | four or more | copies |\n|---|---|---|---|---|"
     for share in (0.05, 0.5):
         for seed in range(1, 6):
@@ -304,11 +284,6 @@ def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, .
 
 def replicas() -> Iterator[str]:
     """Yield the co-location rate with replicas, by the paper's rules and by ours."""
-    yield "## Replicas (section 3.5): co-location rate, 1,000 x 10 x 3,000\n"
-    yield "Share of the training jobs' GPU hours, and of the training jobs, for which one region"
-    yield "has all tables and all GPU types. Homes by hill climbing; storage is 3 times the bytes;"
-    yield "copies in shares of all bytes; 5 % for hot tables; 30 % of training without GPUs."
-    yield "Stranded by `supply` and hot by `jobs` are the paper's rules, the others ours.\n"
     yield "| seed | stranded | hot | homes alone | disaster | and jobs | of the jobs | copies | s |"
     yield "|" + "---|" * 9
     for seed in (1, 2, 3):
@@ -345,8 +320,6 @@ BOUNDS: dict[str, dict[str, int]] = {
 
 def stronger_thousand() -> Iterator[str]:
     """Yield the bounds at 1,000 tables, without the tree of relaxations."""
-    yield "## Bounds at 1,000 tables\n"
-    yield "As above, with 9 rounds of spreading rows; best with 50,000 trials for each table.\n"
     bounds = {name: BOUNDS[name] for name in ("indivisible_bound", "home_tree")}
     bounds["relaxation"] = {"spreading": 9}
     yield from _strength(((1000, 10, 3000),), bounds, trials=50_000)
@@ -380,13 +353,6 @@ def _strength(
 
 def opened() -> Iterator[str]:
     """Yield the best known solutions and bounds of the library's open instances."""
-    yield "## The open instances of the library\n"
-    yield "Solutions: at 200 tables `tempering` with 20 million trials, 39 s of processor time; at"
-    yield "1,000 `annealing` with moves of whole clusters, 56 s. Bounds: `relaxation_tree` with 50"
-    yield "nodes at 200 tables, 422 s of processor time (with 100 nodes and without spreading rows"
-    yield "0.6135 after 219 s); at 1,000 tables `relaxation` with 9 rounds of spreading rows"
-    yield "(section `stronger_thousand`; without them 0.1865, and 0.2170 with a tree of 30 nodes,"
-    yield "section `hour`).\n"
     yield "| instance | cost | bound | method | gap |\n|---|---|---|---|---|"
     for name in ("placement-open-200x6x600", "placement-open-1000x10x3000"):
         solution = dlsched.load_solution(library.solution_file(name))

@@ -113,12 +113,6 @@ def demands(seeds: int = SEEDS) -> Iterator[str]:
     for seed in range(1, seeds + 1):
         for row in rows:
             row.add(seed)
-    yield f"## {SERVERS} servers of 8 GPUs, {seeds} seeds per demand\n"
-    yield "Medians of processor time: build, solve, check and labels; the machine had other work."
-    yield "`levels=1` is the first level alone."
-    yield "The exact methods run once per instance, the rules five times (their median counts)."
-    yield "The ratio is that of the medians of exact and lyra; the paper's exhaustive search took"
-    yield "420,000 times its heuristic. Certified: level 1 proved from duals in exact arithmetic.\n"
     head = "| demand | both levels proved | certified | exact, s | slowest, s | levels=1, s "
     yield head + "| lyra, s | exact / lyra |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -128,23 +122,16 @@ def demands(seeds: int = SEEDS) -> Iterator[str]:
             f"| {row.demand} | {row.proved} of {seeds} | {row.certified} of {seeds} | {e:.3f} "
             f"| {max(row.exact):.3f} | {f:.3f} | {h:.4f} | {e / h:.0f} |"
         )
-    yield "\n## Above the optimum\n"
-    yield "Preempted jobs above the optimum, sum over the seeds; in brackets seeds without any.\n"
     yield "| demand | optimum, median | " + " | ".join(RULES) + " |"
     yield "|---|---|" + "---|" * len(RULES)
     for row in rows:
         cells = [f"{row.more(rule):.1%} ({row.equal(rule)} of {seeds})" for rule in RULES]
         yield f"| {row.demand} | {median(row.best):g} | " + " | ".join(cells) + " |"
-    yield "\n## Collateral damage, median GPUs\n"
     yield "| demand | exact | " + " | ".join(RULES) + " |"
     yield "|---|---|" + "---|" * len(RULES)
     for row in rows:
         cells = [f"{median(values):g}" for values in row.collateral.values()]
         yield f"| {row.demand} | " + " | ".join(cells) + " |"
-    yield "\n## Lyra's choice against the optimum's\n"
-    yield "Share of the optimum's servers that lyra returns: mean over the seeds, of the optimum"
-    yield "that `exact` returns and of the nearest one (`nearest_optimum`). The paper (section"
-    yield "7.3): 84 % on average.\n"
     yield "| demand | one optimum | the nearest optimum |\n|---|---|---|"
     for row in rows:
         one, near = mean(row.shared), mean(row.nearest)
@@ -153,10 +140,6 @@ def demands(seeds: int = SEEDS) -> Iterator[str]:
 
 def fleets(seeds: int = SEEDS) -> Iterator[str]:
     """Yield the markdown of the heuristics and tie rules by fleet."""
-    yield f"## {LOANED} servers by fleet and tie rule, {seeds} seeds\n"
-    yield "Preempted jobs above the optimum, sum over the seeds. In brackets the rule for ties."
-    yield "The paper (section 7.3): `lyra` as many as the optimum below 60 servers, 19 % more"
-    yield "otherwise; `scf` 51 % and `random` 68 % above `lyra` over a simulation of 15 days.\n"
     names = [f"{name} ({o['ties']})" if o else name for name, o in VARIANTS]
     yield "| fleet | demand | optimum, mean | " + " | ".join(names) + " |"
     yield "|---|---|---|" + "---|" * len(names)
@@ -178,8 +161,6 @@ def fleets(seeds: int = SEEDS) -> Iterator[str]:
 
 def large() -> Iterator[str]:
     """Yield the markdown of 5,000 servers."""
-    yield "## 5,000 servers, demand 500\n"
-    yield "Medians of processor time: of three runs of `exact`, of five of `lyra`.\n"
     yield "| seed | jobs | status | optimum | gap | exact, s | lyra, s | lyra's objective |"
     yield "|---|---|---|---|---|---|---|---|"
     for seed in (1, 2, 3):

@@ -103,13 +103,6 @@ GROUPS: dict[str, Callable[[], Iterator[Instance]]] = {
 def rules() -> Iterator[str]:
     """Yield distance and time of the rules over all groups."""
     methods = problem("reclaiming").methods
-    yield f"## The paper's heuristic, this library's, and the optimum: {SERVERS} servers\n"
-    yield f"Demands {', '.join(map(str, DEMANDS))}; `spread` {', '.join(map(str, SPREADS))};"
-    yield '"departures" are `churn=2, odd=0.5`, with these spreads; "weights" are log-normal. The'
-    yield 'distance is preempted weight / optimum - 1 (100 % above an optimum of 0); "more" counts'
-    yield "instances with more than the optimum. Held-back seeds were not looked at when the rule"
-    yield "was made; of those from 3001 on nothing was seen before this run."
-    yield "The machine had other work.\n"
     yield (
         "| instances | rule | mean | worst | more | ms | slowest | times lyra's | exact, s "
         "| proved |"
@@ -145,9 +138,6 @@ def rules() -> Iterator[str]:
 
 def scattered() -> Iterator[str]:
     """Yield what rounds find on the open instances."""
-    yield "## The open instances, `densest` with rounds until the time limit\n"
-    yield "The best known solutions were found on 2026-11-22 by `densest` with seed 2 and `rounds`"
-    yield "20,000 (7 s of processor time) and 4,000 (27 s).\n"
     yield "| instance | lyra | densest | rounds, 20 s, seeds 1 to 3 | best known |"
     yield "|---|---|---|---|---|"
     for line in library.index().values():

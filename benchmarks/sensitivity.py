@@ -59,10 +59,6 @@ def cluster(
 def measured() -> Iterator[str]:
     """Yield the table of optima and gaps."""
     source = "measured" if PROFILES.exists() else "generated"
-    yield f"## Proven optima, {source} profiles, seed 1\n"
-    yield "Servers of 8 GPUs, 24 CPUs, 500 GB. Gaps of heuristics are to the proven optimum; that"
-    yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum."
-    yield "CPU seconds.\n"
     head = "| servers | image/language/speech | GPUs a job | jobs may split | jobs | status | s "
     yield head + "| split | " + " | ".join(HEURISTICS) + " | optimum to pooled |"
     yield "|" + "---|" * (9 + len(HEURISTICS))
@@ -86,15 +82,10 @@ def measured() -> Iterator[str]:
                         + " | ".join(gaps)
                         + f" | {cell(best.gap_to(bound)[0])} |"
                     )
-    yield f"\nSlowest: {worst:.2f} s. Stuck: the heuristic could not place every job."
 
 
 def readings() -> Iterator[str]:
     """Yield the table of TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
-    yield "## TUNE by interpretation, 16 servers, 128 GPUs\n"
-    yield "Gaps of the throughput of one round to the proven optimum, or to its bound: mean and, in"
-    yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row of two and"
-    yield "`tune_public` the second. Jobs may be split.\n"
     names = " | ".join("/".join(map(str, mix)) for mix in MIXES)
     yield f"| profiles | GPUs a job | order, fit, peers | {names} | mean |"
     yield "|" + "---|" * (4 + len(MIXES))
@@ -125,11 +116,6 @@ def readings() -> Iterator[str]:
 
 def idle() -> Iterator[str]:
     """Yield the table of idle GPUs with static demands, on 128 GPUs."""
-    yield "## Idle GPUs where jobs may wait, 16 servers, 128 GPUs\n"
-    yield "Share of idle GPUs although the jobs need exactly as many as there are, least to most"
-    yield f"over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput to the bound of"
-    yield "the optimum, which favours jobs of few GPUs: the sum of throughput where jobs wait is"
-    yield "not the paper's objective. DRF and Tetris as in section 5.7.\n"
     heuristics = ("greedy", "drf", "tetris", "tune", "tune_public")
     yield "| image/language/speech | GPUs a job | " + " | ".join(heuristics) + " |"
     yield "|" + "---|" * (2 + len(heuristics))
@@ -153,10 +139,6 @@ def idle() -> Iterator[str]:
 
 def stage() -> Iterator[str]:
     """Yield the table of the paper's stage one without aggregation, by solver."""
-    yield "## The paper's stage one without aggregation, by solver\n"
-    yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; CPU seconds"
-    yield "of its `solve`. Fragments: jobs fragmented at stage two's vertex. `patterns` solves"
-    yield "the whole problem. The ratio is HiGHS's stage one to `patterns`, in one run.\n"
     yield (
         "| servers | GPUs a job | variables | HiGHS | SCIP | GLPK | patterns "
         "| stage one / patterns | fragments | 3 x servers |"
@@ -194,14 +176,6 @@ def stage() -> Iterator[str]:
 
 def synergy_opt() -> Iterator[str]:
     """Yield the processor time of Synergy-OPT over that of TUNE at the size of section 5.6."""
-    yield "## Synergy-OPT's time over TUNE's, 16 servers, 128 GPUs\n"
-    yield "Median of the CPU seconds of seeds 1 to 5. TUNE: the rule alone, least of three calls."
-    yield "Synergy-OPT: stage one by each solver (GLPK is the public code's) and stage two, through"
-    yield "cvxpy. As the public code: stage one with a matrix of variables and three constraints a"
-    yield "job, GLPK, and stage two, GLPK. exact: the whole problem with whole GPUs, `solve` with"
-    yield f"its checks. >: GLPK was ended after {GLPK_LIMIT} s of wall time. Below, their times"
-    yield "over TUNE's in the same instance: median, least and most. Paper: 200 times; TUNE hardly"
-    yield "a second.\n"
     columns = ("HiGHS", "SCIP", "GLPK", "as the public code", "exact")
     yield f"| split | GPUs a job | tune | {' | '.join(columns)} |"
     yield "|" + "---|" * (3 + len(columns))
@@ -224,7 +198,6 @@ def synergy_opt() -> Iterator[str]:
             for how, place in (("median", middle), ("least", 0), ("most", -1)):
                 cells = " | ".join(column[place] for column in over)
                 ratios.append(f"| {name} | {how} | {cells} |")
-    yield "\nOver TUNE's time:\n"
     yield f"| split | GPUs a job | of 5 seeds | {' | '.join(columns)} |"
     yield "|" + "---|" * (3 + len(columns))
     yield from ratios

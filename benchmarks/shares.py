@@ -91,7 +91,6 @@ def agreement() -> Iterator[str]:
     sys.path.insert(0, str(ROOT / "tests/problems/shares"))
     from all_pairs import optimum
 
-    yield "## Agreement with one variable per pair of jobs, in cvxpy, 8 GPUs of each type\n"
     yield "| objective | jobs | ours | all pairs | difference | seconds | all pairs: seconds |"
     yield "|---|---|---|---|---|---|---|"
     for objective in ("max_min", "makespan", "total"):
@@ -110,7 +109,6 @@ def agreement() -> Iterator[str]:
 
 def size() -> Iterator[str]:
     """Objectives that do not read steps: jobs of a model are few kinds."""
-    yield "## Space sharing, jobs of the same model are equal\n"
     yield HEAD
     for count in (1024, 4096):
         yield line("max_min", count, 20)
@@ -121,7 +119,6 @@ def size() -> Iterator[str]:
 
 def steps() -> Iterator[str]:
     """Objectives that read every job's own steps: as many kinds as jobs."""
-    yield "## Space sharing, every job its own number of iterations\n"
     yield HEAD
     for count in (64, 256, 1024):
         yield line("makespan", count, 20)

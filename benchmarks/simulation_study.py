@@ -76,23 +76,12 @@ def study(folder: Path, commit: str) -> Iterator[str]:
         "simulation is audited, and is compared with the certified bound of the same jobs and "
         "servers.\n"
     )
-    yield (
-        "Means over the workloads' seeds. Saved: share of the first policy's mean completion time "
-        "with the same seed, mean and range; shorter: seeds with a shorter mean than with the "
-        "first policy. To the bound: how far the mean is above the bound that holds for the "
-        "policy, of itself; where jobs may share GPUs, the one of policies that do not share is "
-        "higher, and the last row has the one that holds for all. Seconds a run are those of its "
-        "process, with the audit, two at a time.\n"
-    )
     for family, of_family in families.items():
-        yield f"\n## {family}\n"
         yield COLUMNS
         yield from _table(of_family)
     machines = sorted({row["machine"] for row in rows})
     versions = sorted({_versions(row) for row in rows})
     code = f"the code of commit {commit} ({', '.join(PARTS)})"
-    yield f"\nMeasured in {3600 * hours:,.0f} s with {code}."
-    yield f"\nMachine: {'; '.join(machines)}; {'; '.join(versions)}."
 
 
 def _place(task: Task) -> tuple[str, str, str]:

@@ -36,6 +36,7 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "share": lambda values: 100 * statistics.fmean(map(bool, values)), "count": len,
     "geometric": statistics.geometric_mean, "only": lambda values: values[0],
 }  # fmt: skip
+RATIO = {"ratio": "whole", "least": "least", "most": "most", "seeds above 1": "above"}
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -167,15 +168,11 @@ def arranged(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:
     elif "columns" not in how:
         yield from rows
     else:
-        groups: dict[tuple[str, ...], list[Row]] = {}
-        for row in rows:
-            if all(name in row for name in how["rows"]):
-                groups.setdefault(tuple(row[name].text for name in how["rows"]), []).append(row)
-        for group in groups.values():
+        for group in _groups(rows, how["rows"]):
             line = {name: group[0][name] for name in how["rows"]}
             for header, says in how["columns"].items():
                 line[header] = _statistic(group, {"of": header} | says)
-            yield line
+            yield line | _printed(how, line)
 
 
 def _where(rows: list[Row], wanted: dict[str, list[str]]) -> list[Row]:
@@ -230,22 +227,54 @@ def _pivoted(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:
 
 
 def _ratios(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:
-    """Yield by pair and column the ratio of the means, and the least and most ratio of a seed."""
-    by, form = how["rows"][0], how.get("format", ".3f")
-    for first, second in how["pairs"]:
-        parts = [[row for row in rows if row[by].text == name] for name in (first, second)]
-        for title, column in how["of"].items():
-            above, below = (_values(part, column) for part in parts)
-            if not above or not below:
-                continue
-            each = [a / b for a, b in zip(above, below, strict=True) if b]
-            whole = sum(above) / sum(below) if sum(below) else float("nan")
-            three = [whole, min(each, default=0.0), max(each, default=0.0)]
-            cells = [Cell(format(value, form), [value]) for value in three]
-            line = {"first": cell(first), "second": cell(second), "time": cell(title)}
-            line |= dict(zip(("ratio", "least", "most"), cells, strict=True))
-            line["seeds above 1"] = cell(sum(value > 1 for value in each))
-            yield line | {"paper": cell(how.get("paper", {}).get(f"{first} | {title}", "-"))}
+    """Yield by group, pair and column the ratio of the means, and statistics of that by seed.
+
+    `by` has the values that `pairs` names, `heads` the headers of the first and second ("" for
+    none), `of` columns by title, `show` statistics by header: "whole" is the ratio of the means.
+    """
+    heads, form = how.get("heads", ["first", "second"]), how.get("format", ".3f")
+    show = how.get("show", RATIO)
+    for group in _groups(rows, how.get("rows", [])):
+        for first, second in how["pairs"]:
+            parts = [_where(group, {how["by"]: [name]}) for name in (first, second)]
+            named = zip(heads, (first, second), strict=True)
+            line = {name: group[0][name] for name in how.get("rows", [])}
+            line |= {head: cell(name) for head, name in named if head}
+            for title, column in how["of"].items():
+                above, below = (_values(part, column) for part in parts)
+                if not above or not below:
+                    continue
+                each = [a / b for a, b in zip(above, below, strict=True) if b] or [0.0]
+                whole = sum(above) / sum(below) if sum(below) else float("nan")
+                values = {"whole": whole, "above": float(sum(value > 1 for value in each))}
+                found = line | ({"time": cell(title)} if len(how["of"]) > 1 else {})
+                for head, name in show.items():
+                    value = values[name] if name in values else float(STATISTICS[name](each))
+                    found[head] = Cell(format(value, ".0f" if name == "above" else form), [value])
+                yield found | _printed(how, found)
+
+
+def _groups(rows: list[Row], names: list[str]) -> list[list[Row]]:
+    """Return rows by the texts of some columns, those that have them."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if all(name in row for name in names):
+            groups.setdefault(tuple(row[name].text for name in names), []).append(row)
+    return list(groups.values())
+
+
+def _printed(how: dict[str, Any], line: Row) -> Row:
+    """Return the columns of what a paper prints, which `printed` has by the texts of a row."""
+    texts = [value.text for value in line.values()]
+    key = next(
+        (
+            " | ".join(texts[:n])
+            for n in (3, 2, 1)
+            if any(" | ".join(texts[:n]) in said for said in how.get("printed", {}).values())
+        ),
+        "",
+    )
+    return {head: cell(said.get(key, "-")) for head, said in how.get("printed", {}).items()}
 
 
 def _spread(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:

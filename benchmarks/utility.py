@@ -61,13 +61,10 @@ def table(options: dict[str, object], seeds: range, limit: float) -> Iterator[st
                     + " | ".join(gaps)
                     + " |"
                 )
-    yield f"\nProved: {proved} of {total}, {limit:g} s each."
 
 
 def eight() -> Iterator[str]:
     """Yield 8 jobs over 20 slots."""
-    yield "## 8 jobs, 20 slots, 6 GPUs\n"
-    yield "Gaps are |optimum or bound - value| / the larger. Certified: from prices, or LP duals.\n"
     yield from table(
         {"jobs": 8, "slots": 20, "gpus": 6, "per_machine": 2, "arrivals": 0.5}, range(1, 13), 60
     )
@@ -75,20 +72,16 @@ def eight() -> Iterator[str]:
 
 def twenty() -> Iterator[str]:
     """Yield 20 jobs over 40 slots."""
-    yield "## 20 jobs, 40 slots, 12 GPUs\n"
     yield from table({"jobs": 20, "slots": 40, "gpus": 12, "arrivals": 0.5}, range(1, 4), 60)
 
 
 def sixty() -> Iterator[str]:
     """Yield 60 jobs over 100 slots."""
-    yield "## 60 jobs, 100 slots, 24 GPUs\n"
     yield from table({"jobs": 60, "slots": 100, "gpus": 24, "arrivals": 0.5}, range(1, 3), 120)
 
 
 def cluster() -> Iterator[str]:
     """Yield section IV's cluster."""
-    yield "## 480 jobs, 400 slots, 60 GPUs (section IV), effective throughput\n"
-    yield "`insertion` has five minutes, `dantzig_wolfe` fifteen.\n"
     rules = ("hadar", "yarn_cs", "tiresias", "srtf")
     head = "| seed | status | s | value | certified bound | gap | insertion, 5 min | "
     yield head + " | ".join(rules) + " |"
@@ -107,10 +100,6 @@ def cluster() -> Iterator[str]:
 
 def bound() -> Iterator[str]:
     """Yield the certified bounds of two sizes, and the processor time that they take."""
-    yield "## Certified bounds\n"
-    yield "20 x 40 x 12 GPUs: `lagrangian`; even mix, arrivals over half of the horizon. 480 x 400"
-    yield "x 60 (section IV): `dantzig_wolfe` for 300 s of wall-clock time. s: processor seconds of"
-    yield "one thread, beside other work.\n"
     yield "| size | seed | certified bound | s | best schedule | gap |"
     yield "|" + "---|" * 6
     for size, seed in ((size, seed) for size in ("20x40", "480x400") for seed in (1, 2, 3)):
@@ -133,13 +122,6 @@ def bound() -> Iterator[str]:
 
 def section4() -> Iterator[str]:
     """Yield section IV's comparison: when the last job finishes, and the mean completion."""
-    yield "## Section IV: total duration of 480 jobs on 60 GPUs, all submitted at the start\n"
-    yield "4,000 slots of six minutes; work for 360 of them on V100s. Rates are generated, or"
-    yield "Gavel's measured ones. The paper names no utility: `hadar` is run"
-    yield "with effective throughput, and with slots + 1 - completion (linear). `of hadar's`: the"
-    yield "last slot as a multiple of that of `hadar` with effective throughput; the paper has 1.67"
-    yield "for YARN-CS, 1.35 for Tiresias. The programs of `hadar` are too large here: jobs are"
-    yield "scanned by payoff.\n"
     yield "| rates | seed | method | finished | last slot | of hadar's | median | mean | used |"
     yield "|" + "---|" * 9
     options = {"jobs": 480, "slots": 4000, "gpus": 60, "utilization": 0.09}
@@ -170,7 +152,6 @@ def section4() -> Iterator[str]:
                     f"| {np.median(times):.0f} | {np.mean(times):.0f} "
                     f"| {100 * result.details['used']:.1f} % |"
                 )
-    yield "\nLeast and most of these instances; `of hadar's` for the last slot and the median.\n"
     heads = [f"{of}, {end}" for of in ("of hadar's", "median", "used") for end in ("least", "most")]
     yield f"| method | {' | '.join(heads)} |\n" + "|---" * (1 + len(heads)) + "|"
     for name, ratios_of in found.items():
@@ -182,9 +163,6 @@ def section4() -> Iterator[str]:
 
 def queue() -> Iterator[str]:
     """Yield the seconds in which Hadar decides one slot."""
-    yield "## One round of `hadar`\n"
-    yield "60 GPUs; every job is in the queue; processor seconds. The paper: below seven minutes"
-    yield "for 2,048 jobs. The program of Algorithm 2 is too large: jobs are scanned by payoff.\n"
     yield "| queued jobs | by | s | jobs that run |\n|---|---|---|---|"
     for jobs in (64, 512, 1024, 2048):
         inst = dlsched.generate("utility", 1, jobs=jobs, slots=1000, gpus=60, arrivals=0.0)
@@ -198,11 +176,6 @@ def queue() -> Iterator[str]:
 
 def forking() -> Iterator[str]:
     """Yield HadarE's total duration against the divisible load."""
-    yield "## HadarE: total duration on five nodes against the divisible load\n"
-    yield "Five nodes of one GPU, each of another type, as in Figure 6; random jobs of 30 to 100"
-    yield "slots on one node, all submitted at the start. Slots, means of five seeds, and their"
-    yield "ratios to the linear program's. `forked` is ours; copies: `hadare`, Hadar decides"
-    yield "on the copies, with linear utility, each with the whole work of its job or divided.\n"
     methods: dict[str, dict[str, bool]] = {
         "forked": {},
         "copies, whole": {},

@@ -61,8 +61,6 @@ def gaps() -> Iterator[str]:
     """Yield mean gaps in placed jobs, with separate groups and without."""
     methods = ("bfd", "bases_first", "confined_first", first_fit, "naive_bfd")
     rules = {getattr(method, "__name__", method): method for method in methods}
-    yield "## Gaps in placed jobs by size\n"
-    yield "Admitted queues, the mean of five seeds, all proved.\n"
     yield f"| servers | scenario | groups | {' | '.join(rules)} |"
     yield "|---|---|---|---|---|---|---|---|"
     for servers in (48, 96, 192, 384, 963):
@@ -88,9 +86,6 @@ def gaps() -> Iterator[str]:
 
 def groups() -> Iterator[str]:
     """Yield what a demand for loan servers costs after placements with and without groups."""
-    yield "## Reclaiming after a placement, 963 servers\n"
-    yield "Means of five seeds, queue admitted. Flexible only: servers with flexible workers and no"
-    yield "others, as a share of the demand, at most 100 %. Preempted: the least number of jobs.\n"
     yield ("| scenario | demand | rule | flexible workers on loan | flexible only | preempted |")
     yield "|---|---|---|---|---|---|"
     for scenario in SCENARIOS:
