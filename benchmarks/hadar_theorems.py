@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from claims_only.hadar_committed import hadar_committed
+from runs import Row
 
 import dlsched
 from dlsched.problems.utility import Instance
@@ -27,18 +28,18 @@ PROVED, LONGER = (20, 40, 60), (120, 300, 400)
 MOST_STATES = 100_000
 
 
-def theorem1() -> Iterator[str]:
+def theorem1() -> Iterator[Row]:
     """Yield the states that the recursion of Algorithm 2 reaches in a slot, and their bounds."""
-    yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
         made = dlsched.generate("utility", 1, jobs=jobs, slots=100, gpus=jobs, utilization=0.1)
-        found = states(made)
-        reached = f"over {MOST_STATES:,}" if found > MOST_STATES else f"{found:,}"
-        uses = 5 ** len(made.machines)
-        number = f"{uses:,}" if uses < 10**7 else f"{uses:.1e}"
-        product = jobs * len(made.machines) * len(made.supply)
-        yield f"| {len(made.machines)} | {jobs} | {product:,} | {reached} | {number} |"
+        found, uses = states(made), 5 ** len(made.machines)
+        yield {
+            "machines": len(made.machines), "jobs": jobs,
+            "n H R": f"{jobs * len(made.machines) * len(made.supply):,}",
+            "states": f"over {MOST_STATES:,}" if found > MOST_STATES else f"{found:,}",
+            "uses": f"{uses:,}" if uses < 10**7 else f"{uses:.1e}",
+        }  # fmt: skip
 
 
 def states(made: Instance) -> int:
@@ -63,25 +64,20 @@ def states(made: Instance) -> int:
     return total
 
 
-def theorem2() -> Iterator[str]:
+def theorem2() -> Iterator[Row]:
     """Yield ratios of the optimum to Hadar's rules on a stream of gangs, beside 2 alpha."""
-    heads = [f"{what}, {rule}" for rule in ONLINE for what in ("utility", "ratio")]
-    yield f"| slots | best | proved | {' | '.join(heads)} | 2 alpha |"
-    yield "|" + "---|" * (4 + len(heads))
     for slots in (*PROVED, *LONGER):
         made = stream(slots)
         value = float(dlsched.verify(made, alternate(made)).objective[0])
-        proved = "no"
         if slots in PROVED:
             best = dlsched.solve(made)
             assert best.status == "optimal"
-            value, proved = float(best.objective[0]), "yes"
-        cells = []
-        for rule in ONLINE.values():
+            value = float(best.objective[0])
+        row: Row = {"slots": slots, "best": value, "proved": "yes" if slots in PROVED else "no"}
+        for name, rule in ONLINE.items():
             found = float(dlsched.solve(made, rule).objective[0])
-            cells.append(f"{found:.2f} | {value / found:.1f}")
-        alpha = HadarPrices(made, list(range(slots))).alpha
-        yield f"| {slots} | {value:.2f} | {proved} | {' | '.join(cells)} | {2 * alpha:.1f} |"
+            row |= {f"utility, {name}": found, f"ratio, {name}": value / found}
+        yield row | {"2 alpha": float(2 * HadarPrices(made, list(range(slots))).alpha)}
 
 
 def stream(slots: int) -> Instance:

@@ -79,6 +79,7 @@ def parsed(said: list[str]) -> list[dict[str, Any]]:
 def swept(suite: str) -> Iterator[dict[str, Any]]:
     """Run what is left of a suite, and yield its rows, with what the names of instances say."""
     out = ROOT / "results" / suite
+    out.parent.mkdir(exist_ok=True)
     command = ["bench", HERE / "suites" / f"{suite}.toml", "-o", out, "--resume"]
     subprocess.run([sys.executable, "-m", "dlsched", *command], check=True)
     with Store(out) as store:

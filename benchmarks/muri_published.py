@@ -15,7 +15,6 @@ import json
 import time
 from collections.abc import Iterator
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,16 +155,6 @@ def exact() -> Iterator[str]:
     yield from optimum(("trace3", "trace3_pr"), "groups")
 
 
-def exact_large() -> Iterator[str]:
-    """Yield the same for the traces of 1,494 jobs."""
-    yield from optimum(("trace1", "trace1_pr"), "groups")
-
-
-def weights() -> Iterator[str]:
-    """Yield the same, with each efficiency counted once a GPU."""
-    yield from optimum(("trace3", "trace3_pr"), "gpus")
-
-
 def optimum(traces: tuple[str, ...], weigh_by: str) -> Iterator[str]:
     """Yield a table of heuristic and optimum."""
     yield (
@@ -284,29 +273,10 @@ def noise() -> Iterator[str]:
         yield f"| {policy} | {' | '.join(cells)} | {max(spans):.4f} |"
 
 
-def audits() -> Iterator[str]:
-    """Yield how long an audit takes, beside its simulation."""
-    yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
-    yield "|" + "---|" * 6
-    compile_matching()
-    for trace in ("trace3_pr", "trace1_pr"):
-        times = [time.process_time()]
-        run = simulate(workload(trace), CLUSTER, "muri_s")
-        times.append(time.process_time())
-        details = run.audit().details
-        times.append(time.process_time())
-        counts = [f"{details[name]:,}" for name in ("decisions", "segments", "violations")]
-        cells = [f"{after - before:.1f}" for before, after in pairwise(times)]
-        yield f"| {trace} | {' | '.join(counts + cells)} |"
-
-
 SECTIONS = {
     **{name: partial(family, name) for name in ("trace3", "trace1", "trace2", "trace4")},
     "exact": exact,
-    "exact_large": exact_large,
-    "weights": weights,
     "shapes": shapes,
     "bottlenecks": bottlenecks,
     "noise": noise,
-    "audits": audits,
 }

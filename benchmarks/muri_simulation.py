@@ -23,7 +23,7 @@ from dlsched.simulation.bounds import bound
 from dlsched.simulation.policies import make_policy
 
 DATA = ROOT.parent / "shared" / "data" / "muri"
-TRACES = ("trace3", "trace3_pr", "trace1", "trace1_pr")
+TRACES = ("trace3", "trace1", "trace1_pr")
 CLUSTER = Cluster.uniform(8, 8)
 EVENTS: dict[str, Any] = {"interval": None}
 POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
@@ -93,22 +93,6 @@ def trace(name: str) -> Iterator[str]:
         )
 
 
-def baselines() -> Iterator[str]:
-    """Yield the metrics of Themis, which the paper compares with, on all traces."""
-    yield "| trace | policy | mean completion s | makespan s | p99 s | GPUs held | CPU s |"
-    yield "|" + "---|" * 7
-    for name in TRACES:
-        began = time.process_time()
-        run = simulate(jobs(name), CLUSTER, "themis")
-        seconds = time.process_time() - began
-        require_sound(run)
-        s = run.summary
-        yield (
-            f"| {name} | themis | {s['mean_jct']:,.0f} | {s['makespan']:,.0f} "
-            f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % | {seconds:.1f} |"
-        )
-
-
 def testbed() -> Iterator[str]:
     """Yield section 6.2: the authors' 400 jobs, beside what they measured on 64 GPUs."""
     yield (
@@ -175,7 +159,6 @@ def require_sound(run: Simulation) -> None:
 
 SECTIONS = {
     **{name: partial(trace, name) for name in TRACES},
-    "baselines": baselines,
     "testbed": testbed,
     "figure8": figure8,
 }

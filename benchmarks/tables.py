@@ -34,7 +34,7 @@ STAMP = ["commit", "machine", "seconds", "modules", "digest"]
 STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "mean": statistics.fmean, "median": statistics.median, "least": min, "most": max, "sum": sum,
     "share": lambda values: 100 * statistics.fmean(map(bool, values)), "count": len,
-    "geometric": statistics.geometric_mean, "only": lambda values: values[0],
+    "geometric": statistics.geometric_mean, "deviation": statistics.stdev, "only": lambda values: values[0],
 }  # fmt: skip
 RATIO = {"ratio": "whole", "least": "least", "most": "most", "seeds above 1": "above"}
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -168,10 +168,13 @@ def arranged(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:
     elif "columns" not in how:
         yield from rows
     else:
-        for group in _groups(rows, how["rows"]):
+        groups = _groups(rows, how["rows"])
+        for group in [*groups, rows] if "total" in how else groups:
             line = {name: group[0][name] for name in how["rows"]}
+            if group is rows:
+                line = dict.fromkeys(how["rows"], cell("")) | {how["rows"][0]: cell(how["total"])}
             for header, says in how["columns"].items():
-                line[header] = _statistic(group, {"of": header} | says)
+                line[header] = _statistic(group, {"of": header} | says, rows)
             yield line | _printed(how, line)
 
 
@@ -186,26 +189,42 @@ def _values(rows: Iterable[Row], column: str) -> list[float]:
     return [row[column].numbers[0] for row in rows if column in row and row[column].numbers]
 
 
-def _statistic(rows: list[Row], says: dict[str, Any]) -> Cell:
-    """Return a statistic of a column; of a column without numbers its texts."""
+def _statistic(rows: list[Row], says: dict[str, Any], whole: list[Row] | None = None) -> Cell:
+    """Return a statistic of a column; of a column without numbers its texts.
+
+    `over` says what it is divided by: another column, other rows of the group or, with `all`, of
+    the table; with `inverse` the other way round. With `by` it is one of the means by a column.
+    """
     chosen = _where(rows, says.get("where", {}))
     values = _values(chosen, says["of"])
     name, form = says.get("statistic", "mean"), says.get("format", "")
     if not values:
         texts = {row[says["of"]].text for row in chosen if says["of"] in row}
         return Cell(", ".join(sorted(texts)) or "-", [])
-    values = [says.get("times", 1) * value for value in values]
+    values = [says.get("times", 1) * value + says.get("plus", 0) for value in values]
+    if "by" in says:
+        groups = _groups(chosen, [says["by"]])
+        values = [statistics.fmean(_values(group, says["of"])) for group in groups]
     if name == "spread":
         three = [statistics.fmean(values), min(values), max(values)]
         first, low, high = (_written(value, form) for value in three)
         return Cell(f"{first} ({low} to {high})", three)
+    if name == "range":
+        ends = [min(values), max(values)]
+        return Cell(" to ".join(_written(value, form) for value in ends), ends)
+    if name == "part":  # a sum as a part of another column's
+        sums = [sum(values), sum(_values(chosen, says["over"]["of"]))]
+        share = 100 * sums[0] / sums[1] if sums[1] else float("nan")
+        return Cell(f"{share:.1f} % ({sums[0]:.0f} of {sums[1]:.0f})", [share, *sums])
     if name == "how many":
         count = [float(sum(map(bool, values))), float(len(values))]
         return Cell(f"{count[0]:.0f} of {count[1]:.0f}", count)
     value = float(STATISTICS[name](values))
     if "over" in says:  # another column or other rows, in the denominator
         over = {"of": says["of"]} | says["over"]
-        value /= STATISTICS[name](_values(_where(rows, over.get("where", {})), over["of"]))
+        others = whole or rows if over.get("all") else rows
+        value /= STATISTICS[name](_values(_where(others, over.get("where", {})), over["of"]))
+        value = 1 / value if says.get("inverse") else value
         value = says.get("percent", 1) * (value - says.get("less", 0))
     return Cell(_written(value, form), [value])
 

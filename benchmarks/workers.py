@@ -1,19 +1,11 @@
-"""Workers: gaps of the heuristics, seconds of the exact methods, and what groups are worth.
-
-    python benchmarks/workers.py [SECTION ...]
-
-Sections: gaps, sizes, groups, own. Prints markdown, writes it to
-benchmarks/figures/workers.md. Times are processor seconds of one process on one thread.
-"""
+"""Workers: first fit, which best fit is compared with, and what groups are worth."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from figures import cell
+from runs import Row, compare
 
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
@@ -57,60 +49,35 @@ def first_fit(instance: Instance, rng: np.random.Generator) -> Solution:
     return fleet.solution_of(instance, bases, flexible)
 
 
-def gaps() -> Iterator[str]:
-    """Yield mean gaps in placed jobs, with separate groups and without."""
-    methods = ("bfd", "bases_first", "confined_first", first_fit, "naive_bfd")
-    rules = {getattr(method, "__name__", method): method for method in methods}
-    yield f"| servers | scenario | groups | {' | '.join(rules)} |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for servers in (48, 96, 192, 384, 963):
+def gaps(sizes: Sequence[int], methods: Sequence[str]) -> Iterator[Row]:
+    """Yield the gaps of rules in placed jobs, by servers, with separate groups and without."""
+    for servers in sizes:
         training = round(servers * 443 / 963)
-        for scenario in SCENARIOS:
-            for separate in (True, False):
-                found: dict[str, list[float]] = {rule: [] for rule in rules}
-                for seed in SEEDS:
-                    instance = dlsched.generate(
-                        "workers", seed, training=training, loan=servers - training,
-                        jobs=servers, scenario=scenario, separate_groups=separate,
-                    )  # fmt: skip
-                    best = dlsched.solve(instance)
-                    assert best.status == "optimal"
-                    for rule, method in rules.items():
-                        if rule != "naive_bfd" or not separate:
-                            result = dlsched.solve(instance, method)
-                            found[rule].append(float(result.gap_to(best.bound)[0] or 0))
-                cells = [cell(statistics.mean(f)) if f else "-" for f in found.values()]
-                groups = "separate" if separate else "shared"
-                yield f"| {servers} | {scenario} | {groups} | {' | '.join(cells)} |"
+        fleet = {"training": training, "loan": servers - training, "jobs": servers}
+        grid = {"scenario": SCENARIOS, "separate_groups": (True, False)}
+        for row in compare("workers", methods, grid, SEEDS, [fleet]):
+            groups = "separate" if row["separate_groups"] == "True" else "shared"
+            yield row | {"servers": servers, "groups": groups}
 
 
-def groups() -> Iterator[str]:
+def groups() -> Iterator[Row]:
     """Yield what a demand for loan servers costs after placements with and without groups."""
-    yield ("| scenario | demand | rule | flexible workers on loan | flexible only | preempted |")
-    yield "|---|---|---|---|---|---|"
     for scenario in SCENARIOS:
         for rule in ("bfd", "bases_first", "exact", "naive_bfd"):
-            fleets = [
-                with_tenants(
-                    np.random.default_rng(seed),
-                    scenario=scenario,
+            for seed in SEEDS:
+                instance, tenants = with_tenants(
+                    np.random.default_rng(seed), scenario=scenario,
                     separate_groups=rule != "naive_bfd",
-                )
-                for seed in SEEDS
-            ]
-            placed = [dlsched.solve(instance, rule) for instance, _ in fleets]
-            shares = [_on_loan(i, p.solution) for (i, _), p in zip(fleets, placed, strict=True)]
-            flexible = f"{100 * statistics.mean(shares):.1f} %"
-            for demand in (52, 130, 260):
-                only, preempted = [], []
-                for (instance, tenants), result in zip(fleets, placed, strict=True):
-                    after = to_reclaiming(instance, result.solution, demand, tenants)
-                    only.append(min(1.0, _flexible_only(after) / demand))
-                    preempted.append(float(dlsched.solve(after, levels=1).objective[0]))
-                yield (
-                    f"| {scenario} | {demand} | {rule} | {flexible} "
-                    f"| {100 * statistics.mean(only):.1f} % | {statistics.mean(preempted):.1f} |"
-                )
+                )  # fmt: skip
+                placed = dlsched.solve(instance, rule).solution
+                for demand in (52, 130, 260):
+                    after = to_reclaiming(instance, placed, demand, tenants)
+                    yield {
+                        "scenario": scenario, "demand": demand, "rule": rule, "seed": seed,
+                        "flexible workers on loan": 100 * _on_loan(instance, placed),
+                        "flexible only": 100 * min(1.0, _flexible_only(after) / demand),
+                        "preempted": float(dlsched.solve(after, levels=1).objective[0]),
+                    }  # fmt: skip
 
 
 def _on_loan(instance: Instance, solution: object) -> float:
@@ -126,16 +93,3 @@ def _flexible_only(after: dlsched.Instance) -> int:
         for worker in job.workers:
             kinds.setdefault(worker.server, set()).add(worker.flexible)
     return sum(found == {True} for found in kinds.values())
-
-
-def fleets(seeds: range, **options: Any) -> Iterator[Instance]:
-    """Yield instances of all scenarios."""
-    for scenario in SCENARIOS:
-        for seed in seeds:
-            yield dlsched.generate("workers", seed, scenario=scenario, **options)
-
-
-SECTIONS = {
-    "gaps": gaps,
-    "groups": groups,
-}
