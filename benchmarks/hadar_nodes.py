@@ -129,13 +129,12 @@ def corollary() -> Iterator[Row]:
         for label, policy, options, _ in POLICIES:
             for mix in MIXES if policy in ("forked", "hadare") else ():
                 made = run(*batch(cluster, mix), policy, **options)
-                pairs = zip(busy(made)[:-1], _nodes(made)[:-1], strict=True)
-                for share, nodes in pairs:
-                    yield {
-                        "cluster": cluster, "policy": label, "mix": mix, "busy": 100 * share,
-                        "full": bool(share > 0.999), "below": bool(share <= 0.999),
-                        "all nodes have a copy": bool(nodes == made.cluster.gpus),
-                    }  # fmt: skip
+                for share, nodes in zip(busy(made)[:-1], _nodes(made)[:-1], strict=True):
+                    row: Row = {"cluster": cluster, "policy": label, "busy": 100 * float(share)}
+                    row |= {"full": bool(share > 0.999), "below": bool(share <= 0.999)}
+                    row["all nodes have a copy"] = bool(nodes == made.cluster.gpus)
+                    for mixes in ("all", mix) if mix == "M-12" else ("all",):
+                        yield row | {"mixes": mixes}
 
 
 def _nodes(made: Simulation) -> np.ndarray:

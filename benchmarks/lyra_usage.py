@@ -50,8 +50,7 @@ def usage(
         "training in use, %": 100 * held["t"] / (8 * training * end),
         "loan in use, %": 100 * held["i"] / lent if lent else 0.0,
         "borrowed in use, %": 100 * float(used.sum() / borrowed.sum()) if borrowed.sum() else 0.0,
-        "borrowed in use on the least day, %": 100
-        * min((used[borrowed > 0] / borrowed[borrowed > 0]).tolist(), default=0),
+        "borrowed in use on the least day, %": 100 * least,
         "both in use, %": 100 * both / (training + inference),
     }
 

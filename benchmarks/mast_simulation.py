@@ -196,7 +196,8 @@ def methods(seeds: int) -> Iterator[Row]:
         yield {
             "seed": seed, "workloads": len(workload.jobs), "mast": mine, "exact": theirs,
             "bound": float(rule.bound("mean_jct").value), "makespan saved": 100 * span,
-            "saved by exact": 100 * (1 - theirs / mine), "preemptions, mast": rule.summary["preemptions"],
+            "saved by exact": 100 * (1 - theirs / mine),
+            "preemptions, mast": rule.summary["preemptions"],
             "preemptions, exact": best.summary["preemptions"],
             "better passes": f"{compared.better} of {compared.passes}",
             "CPU s, mast": own, "CPU s, exact": spent,

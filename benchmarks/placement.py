@@ -1,20 +1,13 @@
-"""Placement: proofs, gaps of heuristics, a day at full size, v1 against v2, and bounds.
-
-    python benchmarks/placement.py [SECTION ...]
-
-Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
-candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand,
-hour, open. They go to figures/placement.md.
-"""
+"""Placement: a day at full size, v1 against v2, demand by region, replicas, bounds."""
 
 from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from figures import cell
+from runs import Row, compare
 
 import dlsched
 from dlsched import library
@@ -22,6 +15,8 @@ from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
 
 THOUSAND = {"tables": 1000, "regions": 10, "jobs": 3000}
+HIGH = 3
+"""Priorities from 1 to this count as high; the paper does not say which do."""
 
 
 def cost(result: dlsched.Result) -> float:
@@ -29,157 +24,81 @@ def cost(result: dlsched.Result) -> float:
     return float(result.objective[0])
 
 
-def proven() -> Iterator[str]:
-    """Yield refinement at 15 and 30 tables, and the gaps of the heuristics to it."""
-    head = "| size | version | seed | status | s | cost | gap | certified | annealing "
-    yield head + "| annealing, s | hill_climbing | no_moves |\n|" + "---|" * 12
-    for tables, jobs in ((15, 20), (30, 40)):
-        for version in ("v2", "v1"):
-            for seed in range(1, 6):
-                inst = dlsched.generate(
-                    "placement", seed, tables=tables, regions=4, jobs=jobs, version=version
-                )
-                best = dlsched.solve(inst, time_limit=120)
-                rules = {
-                    r: dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")
-                }
-                above = {r: f"{100 * (cost(a) / cost(best) - 1):.2g} %" for r, a in rules.items()}
-                certified = 1 - float(best.certified[0].value) / cost(best)
-                yield (
-                    f"| {tables} x 4 x {jobs} | {version} | {seed} | {best.status!s} "
-                    f"| {best.seconds.total:.1f} | {cost(best):.4f} | {cell(best.gap[0])} "
-                    f"| {cell(certified)} | {above['annealing']} "
-                    f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
-                    f"| {above['no_moves']} |"
-                )
-
-
-def thousand() -> Iterator[str]:
-    """Yield 1,000 tables in 10 regions."""
-    head = "| seed | no_moves | hill_climbing, one day | hill_climbing | hill_climbing, s "
-    head += (
-        "| annealing | annealing, s | below hill_climbing | `indivisible_bound` | bound, s | gap |"
-    )
-    yield head + "\n|" + "---|" * 11
+def thousand(methods: Sequence[Row | str]) -> Iterator[Row]:
+    """Yield 1,000 tables in 10 regions, and the bound that holds for all placements."""
+    grid = {name: [value] for name, value in THOUSAND.items()}
+    yield from compare("placement", methods, grid, (1, 2, 3))
     for seed in (1, 2, 3):
-        inst = dlsched.generate("placement", seed, **THOUSAND)
-        today = cost(dlsched.solve(inst, "no_moves"))
-        day = cost(dlsched.solve(inst, "hill_climbing", days=1))
-        climbed, annealed = (dlsched.solve(inst, r) for r in ("hill_climbing", "annealing"))
+        made = dlsched.generate("placement", seed, **THOUSAND)
         began = time.perf_counter()
-        bound = float(dlsched.bound(inst, "indivisible_bound")[0].value)
-        spent = time.perf_counter() - began
-        yield (
-            f"| {seed} | {today:.3f} | {day:.3f} | {cost(climbed):.3f} "
-            f"| {climbed.seconds.total:.1f} | {cost(annealed):.3f} "
-            f"| {annealed.seconds.total:.0f} | {cell(1 - cost(annealed) / cost(climbed))} "
-            f"| {bound:.4f} | {spent:.1f} | {cell(1 - bound / cost(annealed))} |"
-        )
+        bound = float(dlsched.bound(made, "indivisible_bound")[0].value)
+        yield {"seed": seed, "least": bound, "bound, s": time.perf_counter() - began}
 
 
-def day() -> Iterator[str]:
-    """Yield one day of hill climbing at full size."""
-    inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
-    reads = sum(len(job.tables) for job in inst.jobs)
-    result = dlsched.solve(inst, "hill_climbing", days=1)
+def day() -> Iterator[Row]:
+    """Yield one day of hill climbing at full size; memory is the whole process's."""
+    made = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
+    result = dlsched.solve(made, "hill_climbing", days=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    start = dlsched.solve(inst, "no_moves")
-    yield f"{reads:,} pairs of job and table. Memory is the whole process's, instance included.\n"
-    yield "| cost before | after | solve, s | check, s | total, s | peak, GiB |"
-    yield "|---|---|---|---|---|---|"
-    yield (
-        f"| {cost(start):.3f} | {cost(result):.3f} | {result.seconds.solve:.1f} "
-        f"| {result.seconds.check:.1f} | {result.seconds.total:.1f} | {peak:.1f} |"
-    )
+    before = cost(dlsched.solve(made, "no_moves"))
+    yield {
+        "cost before": f"{before:.3f}", "after": cost(result), "solve, s": result.seconds.solve,
+        "check, s": result.seconds.check, "total, s": result.seconds.total, "peak, GiB": peak,
+    }  # fmt: skip
 
 
-def overload() -> Iterator[str]:
-    """Yield v2 against v1."""
-    head = "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | traffic, v2 "
-    yield head + "| placed, v1 | placed, v2 |"
-    yield "|" + "---|" * 8
+def overload() -> Iterator[Row]:
+    """Yield overload, traffic and placed share by version of the objective."""
     for utilization in (0.5, 0.7, 0.9, 1.1):
-        rows: dict[str, list[list[float]]] = {"v1": [], "v2": []}
         for seed in range(1, 6):
-            for version, found in rows.items():
-                inst = dlsched.generate(
-                    "placement",
-                    seed,
-                    tables=200,
-                    regions=6,
-                    jobs=600,
-                    version=version,
+            for version in ("v1", "v2"):
+                made = dlsched.generate(
+                    "placement", seed, tables=200, regions=6, jobs=600, version=version,
                     utilization=utilization,
-                )
-                details = dlsched.solve(inst, "annealing", trials=1_000).details
-                wanted = sum(float(h) for job in inst.jobs for h in job.gpu_hours.values())
-                found.append(
-                    [float(details["overload"]) / wanted, details["traffic"], details["placed"]]
-                )
-        one, two = np.mean(rows["v1"], axis=0), np.mean(rows["v2"], axis=0)
-        yield (
-            f"| {utilization} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
-            f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
-        )
+                )  # fmt: skip
+                details = dlsched.solve(made, "annealing", trials=1_000).details
+                wanted = sum(float(h) for job in made.jobs for h in job.gpu_hours.values())
+                row: Row = {"demand / supply": str(utilization), "seed": seed, "version": version}
+                row |= {name: float(details[name]) for name in ("traffic", "placed")}
+                yield row | {"overload": float(details["overload"]) / wanted}
 
 
-HEADLINE_SEEDS = range(1, 11)
-HIGH = 3
-"""Priorities from 1 to this count as high; the paper does not say which do."""
+def headline(seeds: int) -> Iterator[Row]:
+    """Yield demand over supply of the worst region, before and after the first version's climb.
 
-
-def headline() -> Iterator[str]:
-    """Yield demand over supply of the worst region, before and after the first version's climb."""
-    means = []
-    starts = {
-        "as drawn": "homes at random, by free storage",
-        "users": "the drawn homes after `hill_climbing` on traffic alone: who chooses a region puts"
-        " data and jobs together, and does not look at the GPUs of others",
-    }
-    countings = {
-        "homes": "at the home of all tables of a job, as in expression 2; without one nowhere",
-        "copies": "at home, else, with copies by the paper's rules, in the region with the"
-        " highest supply of those with all tables and types",
-        "spread": "as before, but in the least loaded of these regions, most hours first",
-    }
-    for name, words in starts.items():
-        found: dict[str, list[list[float]]] = {counting: [] for counting in countings}
-        for seed in HEADLINE_SEEDS:
-            inst = dlsched.generate(
+    Homes are drawn, or chosen by `users` for the traffic alone. Demand counts at `homes` of all of
+    a job's tables, else nowhere; with `copies` in the region of the highest supply that has all
+    tables and types; or `spread`, in the least loaded of these.
+    """
+    for start in ("drawn", "users"):
+        for seed in range(1, seeds + 1):
+            made = dlsched.generate(
                 "placement", seed, version="v1", storage_utilization=1 / 3, **THOUSAND
             )
-            assert isinstance(inst, Instance)
-            if name == "users":
-                inst = moved_by_traffic(inst)
-            for counting, cells in found.items():
-                cells.append(before_and_after(inst, counting))
-        for counting, cells in found.items():
-            key = f"{name.split()[-1]}-{counting}"
-            yield f"\n{key}: start {name}, {words}. Demand {countings[counting]}.\n"
-            yield f"| seed | {HEADLINE} |"
-            yield "|" + "---|" * 13
-            table = np.array(cells)
-            for seed, row in zip(HEADLINE_SEEDS, table, strict=True):
-                yield f"| {seed} | {_ratios_and_shares(row)} |"
-            fewer = int((table[:, 1] < table[:, 0]).sum())
-            means.append(f"| {key} | {fewer} | {_ratios_and_shares(table.mean(axis=0))} |")
-    yield f"| counting | less | {HEADLINE} |"
-    yield "|" + "---|" * 14
-    yield from means
+            assert isinstance(made, Instance)
+            if start == "users":
+                made = moved_by_traffic(made)
+            for counting in ("homes", "copies", "spread"):
+                row: Row = {"counting": f"{start}-{counting}", "seed": seed}
+                for rule, when in (("no_moves", "before"), ("hill_climbing", "after")):
+                    figures = loads(made, rule, counting)
+                    row |= {f"{name}, {when}": value for name, value in figures.items()}
+                for name in ("worst, high", "worst, all"):
+                    before, after = row[f"{name}, before"], row[f"{name}, after"]
+                    row[f"{name}, reduced"] = 100 * (1 - after / before)
+                yield row | {"less": row["worst, high, after"] < row["worst, high, before"]}
 
 
-HEADLINE = (
-    "worst, high, before | after | reduced | deviation, before | deviation, after "
-    "| worst, all, before | worst, all, after | all, reduced | nowhere, before | nowhere, after "
-    "| at home, before | at home, after"
-)
-
-
-def _ratios_and_shares(row: np.ndarray) -> str:
-    """Return the cells of `HEADLINE`."""
-    b = [f"{v:.2f}" for v in row[:6]]
-    p = [f"{v:.1f} %" for v in row[6:]]
-    return " | ".join([b[0], b[1], p[0], *b[2:], p[1], *p[2:]])
+def loads(made: Instance, rule: str, counting: str) -> Row:
+    """Return ratios of demand to supply, and per cent nowhere and at home."""
+    solution = dlsched.solve(made, rule).solution
+    copies = () if counting == "homes" else replicate(made, solution)
+    high, nowhere, home = load_of_regions(made, solution, copies, counting, HIGH)
+    every, _, _ = load_of_regions(made, solution, copies, counting, 7)
+    row = {"worst, high": high.max(), "deviation": high.std(), "worst, all": every.max()}
+    return {name: float(value) for name, value in row.items()} | {
+        "nowhere": float(nowhere), "at home": float(home),
+    }  # fmt: skip
 
 
 def moved_by_traffic(inst: Instance) -> Instance:
@@ -189,20 +108,6 @@ def moved_by_traffic(inst: Instance) -> Instance:
     home = dlsched.solve(traffic, "hill_climbing").solution.home
     tables = tuple(t.model_copy(update={"home": home[t.id]}) for t in inst.tables)
     return inst.model_copy(update={"tables": tables})
-
-
-def before_and_after(inst: Instance, counting: str) -> list[float]:
-    """Return the cells of a row of `headline`: ratios, then percentages."""
-    cells = []
-    for rule in ("no_moves", "hill_climbing"):
-        solution = dlsched.solve(inst, rule).solution
-        copies = () if counting == "homes" else replicate(inst, solution)
-        high, nowhere, home = load_of_regions(inst, solution, copies, counting, HIGH)
-        every, _, _ = load_of_regions(inst, solution, copies, counting, 7)
-        cells.append((high.max(), high.std(), every.max(), nowhere, home))
-    a, b = cells
-    saved = [100 * (1 - b[i] / a[i]) for i in (0, 2)]
-    return [a[0], b[0], a[1], b[1], a[2], b[2], *saved, a[3], b[3], a[4], b[4]]
 
 
 def load_of_regions(
@@ -248,23 +153,22 @@ def load_of_regions(
     return demand[some] / supply[some], nowhere, 100 * home / total
 
 
-def candidates() -> Iterator[str]:
-    """Yield in how many regions a training job can run with replicas (Figure 7)."""
-    yield "| hot share, seed | none | two or more | four or more | copies |\n|---|---|---|---|---|"
+def candidates() -> Iterator[Row]:
+    """Yield in how many regions a training job can run with replicas (Figure 7), in per cent."""
     for share in (0.05, 0.5):
         for seed in range(1, 6):
-            inst = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
-            home = dlsched.solve(inst, "hill_climbing").solution
-            size = {table.id: float(table.size) for table in inst.tables}
-            copies = replicate(inst, home, hot_quota=int(share * sum(size.values())))
-            counts = np.array(regions_of_jobs(inst, home, copies))
-            shares = [100 * float(np.mean(part)) for part in (counts < 1, counts > 1, counts > 3)]
-            part = sum(size[copy.table] for copy in copies) / sum(size.values())
-            yield (
-                f"| {share}, {seed} | "
-                + " | ".join(f"{x:.2f} %" for x in shares)
-                + f" | {100 * part:.0f} % |"
-            )
+            made = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
+            home = dlsched.solve(made, "hill_climbing").solution
+            size = {table.id: float(table.size) for table in made.tables}
+            copies = replicate(made, home, hot_quota=int(share * sum(size.values())))
+            counts = np.array(regions_of_jobs(made, home, copies))
+            row: Row = {"hot share, seed": f"{share}, {seed}", "none": counts < 1}
+            row |= {"two or more": counts > 1, "four or more": counts > 3}
+            row = {
+                k: 100 * float(v.mean()) if k != "hot share, seed" else v for k, v in row.items()
+            }
+            copied = sum(size[copy.table] for copy in copies)
+            yield row | {"copies": 100 * copied / sum(size.values())}
 
 
 def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, ...]) -> list[int]:
@@ -282,99 +186,49 @@ def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, .
     return found
 
 
-def replicas() -> Iterator[str]:
+def replicas() -> Iterator[Row]:
     """Yield the co-location rate with replicas, by the paper's rules and by ours."""
-    yield "| seed | stranded | hot | homes alone | disaster | and jobs | of the jobs | copies | s |"
-    yield "|" + "---|" * 9
     for seed in (1, 2, 3):
-        inst = dlsched.generate(
+        made = dlsched.generate(
             "placement", seed, storage_utilization=1 / 3, cpu_training=0.3, **THOUSAND
         )
-        home = dlsched.solve(inst, "hill_climbing").solution
-        size = {table.id: float(table.size) for table in inst.tables}
+        home = dlsched.solve(made, "hill_climbing").solution
+        size = {table.id: float(table.size) for table in made.tables}
         total = sum(size.values())
         for stranded, hot in (("supply", "jobs"), ("nearest", "hours")):
             began = time.perf_counter()
-            copies = replicate(inst, home, stranded=stranded, hot=hot, hot_quota=int(0.05 * total))
-            spent = time.perf_counter() - began
-            rates = [float(co_location(inst, home))]
-            for kinds in (("disaster",), ("disaster", "job")):
+            copies = replicate(made, home, stranded=stranded, hot=hot, hot_quota=int(0.05 * total))
+            row: Row = {"seed": seed, "stranded": stranded, "hot": hot}
+            row["s"] = time.perf_counter() - began
+            row["homes alone"] = float(co_location(made, home))
+            for name, kinds in (("disaster", ("disaster",)), ("and jobs", ("disaster", "job"))):
                 part = [copy for copy in copies if copy.reason in kinds]
-                rates.append(float(co_location(inst, home, part)))
-            rates.append(float(co_location(inst, home, copies, by="jobs")))
-            share = sum(size[copy.table] for copy in copies) / total
-            yield (
-                f"| {seed} | {stranded} | {hot} | "
-                + " | ".join(f"{r:.3f}" for r in rates)
-                + f" | {share:.2f} | {spent:.1f} |"
-            )
+                row[name] = float(co_location(made, home, part))
+            row["of the jobs"] = float(co_location(made, home, copies, by="jobs"))
+            yield row | {"copies": sum(size[copy.table] for copy in copies) / total}
 
 
-BOUNDS: dict[str, dict[str, int]] = {
-    "indivisible_bound": {},
-    "home_tree": {},
-    "relaxation": {},
-    "relaxation_tree": {"nodes": 50},
-}
+def bounds(size: Row, methods: dict[str, Row], trials: int) -> Iterator[Row]:
+    """Yield bounds, and their gaps to the best of a long replica exchange, in per cent."""
+    for seed in (1, 2, 3):
+        made = dlsched.generate("placement", seed, **size)
+        best = cost(dlsched.solve(made, "tempering", trials=trials * len(made.tables)))
+        for name, options in methods.items():
+            began = time.process_time()
+            (found,) = dlsched.bound(made, name, **options)
+            row: Row = {"seed": seed, "best": best, "method": name, "bound": float(found.value)}
+            row["gap"] = 100 * (1 - row["bound"] / best)
+            yield row | {"s": time.process_time() - began}
 
 
-def stronger_thousand() -> Iterator[str]:
-    """Yield the bounds at 1,000 tables, without the tree of relaxations."""
-    bounds = {name: BOUNDS[name] for name in ("indivisible_bound", "home_tree")}
-    bounds["relaxation"] = {"spreading": 9}
-    yield from _strength(((1000, 10, 3000),), bounds, trials=50_000)
-
-
-def _strength(
-    sizes: tuple[tuple[int, int, int], ...],
-    bounds: dict[str, dict[str, int]],
-    trials: int,
-    seeds: tuple[int, ...] = (1, 2, 3),
-) -> Iterator[str]:
-    """Yield a table of these bounds, with their gaps; what follows a comma tells them apart."""
-    yield ("| size | seed | best | " + " | ".join(f"`{name}` | s" for name in bounds) + " | gap |")
-    yield "|" + "---|" * (4 + 2 * len(bounds))
-    for tables, regions, jobs in sizes:
-        for seed in seeds:
-            inst = dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
-            best = cost(dlsched.solve(inst, "tempering", trials=trials * tables))
-            cells, gaps = [], []
-            for name, options in bounds.items():
-                began = time.process_time()
-                (found,) = dlsched.bound(inst, name.partition(",")[0], **options)
-                gaps.append(1 - float(found.value) / best)
-                cells += [f"{float(found.value):.4f} ({cell(gaps[-1])})"]
-                cells += [f"{time.process_time() - began:.0f}"]
-            yield (
-                f"| {tables} x {regions} x {jobs} | {seed} | {best:.4f} | {' | '.join(cells)} "
-                f"| {cell(min(gaps))} |"
-            )
-
-
-def opened() -> Iterator[str]:
+def opened() -> Iterator[Row]:
     """Yield the best known solutions and bounds of the library's open instances."""
-    yield "| instance | cost | bound | method | gap |\n|---|---|---|---|---|"
     for name in ("placement-open-200x6x600", "placement-open-1000x10x3000"):
         solution = dlsched.load_solution(library.solution_file(name))
-        instance = dlsched.load(name)
-        report = dlsched.verify(instance, solution)
+        made = dlsched.load(name)
+        report = dlsched.verify(made, solution)
         assert report.feasible
-        now = float(report.objective[0])
-        bound = library.best_bounds(instance.sha256)[0]
-        yield (
-            f"| {name} | {now:.4f} | {float(bound.value):.4f} "
-            f"| {bound.method} | {cell(1 - float(bound.value) / now)} |"
-        )
-
-
-SECTIONS = {
-    "proven": proven,
-    "thousand": thousand,
-    "day": day,
-    "overload": overload,
-    "headline": headline,
-    "replicas": replicas,
-    "candidates": candidates,
-    "stronger_thousand": stronger_thousand,
-    "open": opened,
-}
+        now, bound = float(report.objective[0]), library.best_bounds(made.sha256)[0]
+        gap = 100 * (1 - float(bound.value) / now)
+        yield {"instance": name, "cost": now, "bound": float(bound.value),
+               "method": bound.method, "gap": gap}  # fmt: skip

@@ -34,14 +34,15 @@ STAMP = ["commit", "machine", "seconds", "modules", "digest"]
 STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "mean": statistics.fmean, "median": statistics.median, "least": min, "most": max, "sum": sum,
     "share": lambda values: 100 * statistics.fmean(map(bool, values)), "count": len,
-    "geometric": statistics.geometric_mean, "deviation": statistics.stdev, "only": lambda values: values[0],
+    "geometric": statistics.geometric_mean, "deviation": statistics.stdev,
+    "only": lambda values: values[0],
 }  # fmt: skip
 RATIO = {"ratio": "whole", "least": "least", "most": "most", "seeds above 1": "above"}
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 
 
 class Cell(NamedTuple):
-    """A cell as it is shown, and the numbers that it has: one, a mean and its range, or none."""
+    """A cell as it is shown, and its numbers, as precise as shown: one, or a mean and its range."""
 
     text: str
     numbers: list[float]
@@ -206,19 +207,17 @@ def _statistic(rows: list[Row], says: dict[str, Any], whole: list[Row] | None = 
         groups = _groups(chosen, [says["by"]])
         values = [statistics.fmean(_values(group, says["of"])) for group in groups]
     if name == "spread":
-        three = [statistics.fmean(values), min(values), max(values)]
+        three = (statistics.fmean(values), min(values), max(values))
         first, low, high = (_written(value, form) for value in three)
-        return Cell(f"{first} ({low} to {high})", three)
+        return cell(f"{first} ({low} to {high})")
     if name == "range":
-        ends = [min(values), max(values)]
-        return Cell(" to ".join(_written(value, form) for value in ends), ends)
+        return cell(" to ".join(_written(value, form) for value in (min(values), max(values))))
     if name == "part":  # a sum as a part of another column's
         sums = [sum(values), sum(_values(chosen, says["over"]["of"]))]
         share = 100 * sums[0] / sums[1] if sums[1] else float("nan")
-        return Cell(f"{share:.1f} % ({sums[0]:.0f} of {sums[1]:.0f})", [share, *sums])
+        return cell(f"{share:.1f} % ({sums[0]:.0f} of {sums[1]:.0f})")
     if name == "how many":
-        count = [float(sum(map(bool, values))), float(len(values))]
-        return Cell(f"{count[0]:.0f} of {count[1]:.0f}", count)
+        return cell(f"{sum(map(bool, values))} of {len(values)}")
     value = float(STATISTICS[name](values))
     if "over" in says:  # another column or other rows, in the denominator
         over = {"of": says["of"]} | says["over"]
@@ -226,7 +225,7 @@ def _statistic(rows: list[Row], says: dict[str, Any], whole: list[Row] | None = 
         value /= STATISTICS[name](_values(_where(others, over.get("where", {})), over["of"]))
         value = 1 / value if says.get("inverse") else value
         value = says.get("percent", 1) * (value - says.get("less", 0))
-    return Cell(_written(value, form), [value])
+    return cell(_written(value, form))
 
 
 def _written(value: float, form: str) -> str:
@@ -269,7 +268,7 @@ def _ratios(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:
                 found = line | ({"time": cell(title)} if len(how["of"]) > 1 else {})
                 for head, name in show.items():
                     value = values[name] if name in values else float(STATISTICS[name](each))
-                    found[head] = Cell(format(value, ".0f" if name == "above" else form), [value])
+                    found[head] = cell(format(value, ".0f" if name == "above" else form))
                 yield found | _printed(how, found)
 
 
