@@ -11,7 +11,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test pytest test-all lowest newest lint kernels docs dist schema claims library certificates clean release-check
+.PHONY: demo library-runs readme stale test pytest test-all lowest newest lint kernels docs dist schema claims library certificates clean release-check
 
 demo: $(USABLE)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -61,9 +61,14 @@ schema: $(READY)
 	$(BIN)/python docs/maps.py
 	$(BIN)/python docs/which_method.py
 
-# The papers' claims and objections: every measured number is read from benchmarks/figures.
+# The papers' claims and objections: every measured number is read from benchmarks/rows.
 claims: $(READY)
+	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/claims/render.py
+
+# Which sections of benchmarks/figures were measured with other code than today's.
+stale: $(READY)
+	$(BIN)/python benchmarks/stale.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

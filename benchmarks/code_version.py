@@ -1,14 +1,20 @@
-"""Which code made a section of figures."""
+"""Which code made rows: the commit, the modules that were used, and what these say."""
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_NAMED = ("simulation", "proofs", "records", "sweeps")
-"""Folders of the package that are named if the section used them; the rest serves all."""
+PACKAGE = ROOT / "src" / "dlsched"
+_USED = ("solvers", "proofs", "simulation", "records", "sweeps")
+"""Folders of the package that count beside those of problems; the rest serves all methods."""
+_FRAME = {"tables.py", "measure.py", "code_version.py"}
 
 
 def commit_of_code() -> str:
@@ -16,12 +22,6 @@ def commit_of_code() -> str:
     commit = git("rev-parse", "--short=8", "HEAD").strip()
     changed = "+" if git("status", "--porcelain", "src", "benchmarks/*.py").strip() else ""
     return f"{commit or 'unknown'}{changed}"
-
-
-def code_version(commit: str) -> str:
-    """Return what a section says of its code: the commit, and the parts that were imported."""
-    parts = ", ".join(_parts()) or "no part of the package"
-    return f"the code of commit {commit} ({parts})."
 
 
 def git(*arguments: str) -> str:
@@ -35,8 +35,51 @@ def git(*arguments: str) -> str:
     return run.stdout if run.returncode == 0 else ""
 
 
-def _parts() -> list[str]:
-    names = [name.split(".") for name in sys.modules if name.startswith("dlsched.")]
-    problems = {f"problems/{n[2]}" for n in names if n[1] == "problems" and len(n) > 3}
-    beside = {f"benchmarks/{n}" for n in ("published", "claims_only") if n in sys.modules}
-    return sorted(problems | beside | {n[1] for n in names if n[1] in _NAMED})
+def imported() -> list[str]:
+    """Return the files that this process imported of problems, solvers and what runs them."""
+    found = set()
+    for module in list(sys.modules.values()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        if file.suffix == ".so":  # of a kernel, whose text is beside it
+            file = file.with_name(f"{file.name.partition('.')[0]}.py")
+        if file.is_relative_to(PACKAGE):
+            part, *below = file.relative_to(PACKAGE).parts
+            if (part in _USED and below) or (part == "problems" and len(below) > 2):
+                found.add(file)
+        elif file.is_relative_to(ROOT / "benchmarks") and file.name not in _FRAME:
+            found.add(file)
+    return sorted(str(file.relative_to(ROOT)) for file in found)
+
+
+def modules_of(problems: Iterable[str]) -> list[str]:
+    """Return the files of problems and solvers."""
+    folders = [PACKAGE / "solvers", *(PACKAGE / "problems" / name for name in problems)]
+    found = [file for folder in folders for file in folder.rglob("*.py")]
+    return sorted(str(file.relative_to(ROOT)) for file in found)
+
+
+def digest(files: Iterable[str]) -> str:
+    """Return a digest of what files say: without docstrings, comments, layout and imports."""
+    whole = hashlib.sha256("".join(f"{file} {statements(file)}" for file in files).encode())
+    return whole.hexdigest()[:16]
+
+
+@cache
+def statements(file: str) -> str:
+    """Return a digest of what a file says, nothing if it is gone."""
+    path = ROOT / file
+    if not path.is_file():
+        return ""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring or an import."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Import | ast.ImportFrom)

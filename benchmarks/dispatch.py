@@ -1,28 +1,21 @@
-"""Dispatch: the time of a decision, optimality of MAST's scan, gaps of the scopes, the ranking.
+"""Dispatch: the scopes' gaps, optimality of MAST's scan, the negative cache, the ranking.
 
-    python benchmarks/dispatch.py [section ...]
-
-Without arguments every section; prints markdown and writes it to benchmarks/figures/dispatch.md.
 Times are CPU seconds of the process, on one thread: on an idle machine they are what one waits.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import product
 from statistics import median
 from typing import Any
 
-from figures import arguments, write
-from rules_table import Rule, rows, shipped
+from runs import Row, timed
 from scipy.stats import binomtest
 
 import dlsched
-from dlsched import library
 from dlsched.problems.dispatch import Instance, rank
-from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.workloads import Tenant
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
@@ -33,12 +26,8 @@ HEURISTICS = ("counted", "mast", "top_k", "federated", "local", "regional_queue"
               "regional")  # fmt: skip
 MACHINES = (5, 10, 20)
 SEEDS = range(1, 11)
-SIZES = ((3, 2, 20, 15), (4, 3, 40, 40))
-"""Regions, clusters of each, machines of each, pending workloads."""
-LIMIT = 300
-LARGEST: dict[str, Any] = {"scope": "one", "regions": 1, "clusters": 20, "machines": 3325,
-                           "gpu_share": 125 / 3325, "types": 1, "tenants": 60, "copies": 1,
-                           "pending": 100}  # fmt: skip
+LARGEST: Row = {"scope": "one", "regions": 1, "clusters": 20, "machines": 3325, "types": 1,
+                "gpu_share": 125 / 3325, "tenants": 60, "copies": 1, "pending": 100}  # fmt: skip
 """The largest regional scheduler of section 4.3.1: 64,000 CPU machines, 20,000 GPUs."""
 
 
@@ -56,55 +45,26 @@ def total(objective: Any, what: str) -> float:
     return sum(float(getattr(objective, f"{what}_{p}")) for p in range(1, 8))
 
 
-def solved(inst: Any, name: str, **options: Any) -> tuple[Any, float]:
-    """Return a result and its CPU seconds."""
-    began = time.process_time()
-    found = dlsched.solve(inst, name, **options)
-    return found, time.process_time() - began
+def batch() -> Iterator[Row]:
+    """Yield how often and how far each scope is from the proven optimum of a batch.
 
-
-def batch() -> Iterator[str]:
-    """Yield how often and how far each scope is from the proven optimum of a batch."""
-    yield "## Batches of 15 workloads, 3 regions of 2 clusters\n"
-    yield "Share of the seeds on which a method is worse than the proven optimum in a level of what"
-    yield "starts or is preempted, seeds 1 to 10, allocation 97 %. CPU seconds of `classes`.\n"
-    yield f"| machines | proved | s, slowest | {' | '.join(HEURISTICS)} |"
-    yield "|" + "---|" * (3 + len(HEURISTICS))
-    last: dict[str, list[Any]] = {}
-    times: dict[str, list[float]] = {}
-    for machines in MACHINES:
-        insts = [dlsched.generate("dispatch", seed, machines=machines) for seed in SEEDS]
+    A method is worse if it is so in a level of what starts or is preempted.
+    """
+    for machines, seed in product(MACHINES, SEEDS):
+        made = dlsched.generate("dispatch", seed, machines=machines)
+        best = None
         for name in ("milp", "classes", *HEURISTICS):
-            found = [solved(inst, name) for inst in insts]
-            last[name] = [result for result, _ in found]
-            times[name] = [seconds for _, seconds in found]
-        best = [result.objective for result in last["milp"]]
-        assert best == [result.objective for result in last["classes"]]
-        proved = sum(result.status == "optimal" for result in last["classes"])
-        words = " | ".join(f"{100 * worse(best, last[n]) / len(SEEDS):.3g} %" for n in HEURISTICS)
-        yield f"| {machines} | {proved} of {len(SEEDS)} | {max(times['classes']):.2f} | {words} |"
-    yield "\nThe same with 20 machines. Gap: the part of the size that does not start, at the first"
-    yield "priority at which less starts than at the optimum, the mean over the seeds. Size and"
-    yield "preempted: sums over priorities and seeds.\n"
-    yield "| method | CPU s: mean | most | not optimal | gap | size started | jobs preempted |"
-    yield "|" + "---|" * 7
-    for name, results in last.items():
-        gaps = [gap(a, b.objective) for a, b in zip(best, results, strict=True)]
-        size, jobs = (
-            sum(total(result.objective, what) for result in results)
-            for what in ("started", "preempted")
-        )
-        own = times[name]
-        yield (
-            f"| {name} | {sum(own) / len(own):.2f} | {max(own):.2f} "
-            f"| {worse(best, results)} of {len(SEEDS)} | {100 * sum(gaps) / len(gaps):.3g} % "
-            f"| {size:.0f} | {jobs:.0f} |"
-        )
-
-
-def worse(best: list[Any], found: list[Any]) -> int:
-    """Return how many results are not optimal in what starts or is preempted."""
-    return sum(a[:-2] != b.objective[:-2] for a, b in zip(best, found, strict=True))
+            result, seconds = timed(made, name)
+            best = best or result.objective
+            assert name != "classes" or result.objective == best
+            yield {
+                "machines": machines, "seed": seed, "method": name, "s": seconds,
+                "proved": result.status == "optimal",
+                "worse": best[:-2] != result.objective[:-2],
+                "gap": 100 * gap(best, result.objective),
+                "size started": total(result.objective, "started"),
+                "jobs preempted": total(result.objective, "preempted"),
+            }  # fmt: skip
 
 
 SOLUTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -132,29 +92,27 @@ PAIRS = {
 SOLUTION_SEEDS = range(1, 101)
 
 
-def solutions() -> Iterator[str]:
-    """Yield in how many batches a solution of Table 1 is better than the next of the order."""
-    yield "## Table 1: pairs of solutions in the paper's order, (6) > (3) > (5) > (2) > (1)\n"
-    yield f"Batches of 15 workloads, 3 regions of 2 clusters of {MACHINES} machines, seeds 1 to"
-    yield f"{SOLUTION_SEEDS[-1]} each, allocation 97 %. Better: at the first level that differs of"
-    yield "what is preempted and starts, by priority. Late: each cluster that may have the workload"
-    yield "makes a plan, the best one is taken (section 4.1; for (2) of the region to which it is"
-    yield "bound on arrival). Least loaded: that cluster alone is tried. The sign test has two"
-    yield "sides and no ties.\n"
-    made = list(batches(SOLUTION_SEEDS))
+def solutions() -> Iterator[Row]:
+    """Yield in how many batches a solution of Table 1 is better than the next of the order.
+
+    Better: at the first level that differs of what is preempted and starts, by priority.
+    """
+    made = [
+        dlsched.generate("dispatch", seed, machines=machines)
+        for machines in MACHINES
+        for seed in SOLUTION_SEEDS
+    ]
     found = {
         label: [dlsched.solve(inst, name, **options).objective for inst in made]
         for label, (name, options) in SOLUTIONS.items()
     }
-    for reading, pairs in PAIRS.items():
-        yield f"\nReading: {reading}, {len(made)} batches.\n"
-        yield "| pair | first better | equal | second better | sign test |"
-        yield "|---|---|---|---|---|"
+    for table, pairs in enumerate(PAIRS.values()):
         for first, second in pairs:
             signs = [ahead(a, b) for a, b in zip(found[first], found[second], strict=True)]
             wins, ties, losses = (signs.count(sign) for sign in (1, 0, -1))
             test = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
-            yield f"| {first} > {second} | {wins} | {ties} | {losses} | {test:.2g} |"
+            row = {"table": table, "pair": f"{first} > {second}", "first better": wins}
+            yield row | {"equal": ties, "second better": losses, "sign test": f"{test:.2g}"}
 
 
 def ahead(a: Any, b: Any) -> int:
@@ -163,66 +121,6 @@ def ahead(a: Any, b: Any) -> int:
         if mine != theirs:
             return 1 if (mine > theirs) == level.name.startswith("started") else -1
     return 0
-
-
-def reach() -> Iterator[str]:
-    """Yield how large a batch is proved optimal, by the model and by classes."""
-    yield "## Which batches are proved optimal\n"
-    yield f"Seeds 1 to 3, allocation 97 %, a limit of {LIMIT} s by the clock. Proved: seeds whose"
-    yield "optimum is proved in all 16 levels; levels: those proved on the others, at least. CPU s."
-    yield "Clusters are those of each region, machines those of each cluster.\n"
-    yield (
-        "| regions | clusters | machines | pending | classes proved | levels | s, median | s, most "
-        "| milp proved | levels | s, median | s, most |"
-    )
-    yield "|" + "---|" * 12
-    for regions, clusters, machines, pending in SIZES:
-        cells = []
-        for name in ("classes", "milp"):
-            times, levels, proved = [], [], 0
-            for seed in (1, 2, 3):
-                inst = dlsched.generate(
-                    "dispatch", seed, regions=regions, clusters=clusters, machines=machines,
-                    pending=pending, tenants=max(12, pending // 5),
-                )  # fmt: skip
-                try:
-                    found, seconds = solved(inst, name, time_limit=LIMIT)
-                except dlsched.OptionError:
-                    break  # too large for the model
-                times.append(seconds)
-                proved += found.status == "optimal"
-                if found.status != "optimal":
-                    exact = [value == 0 for value in found.gap]
-                    levels.append(exact.index(False) if False in exact else 15)
-            some = str(min(levels)) if levels else "-"
-            cells += [f"{proved} of {len(times)}", some] if times else ["too large", "-"]
-            cells += [f"{median(times):.1f}", f"{max(times):.1f}"] if times else ["-", "-"]
-        yield f"| {regions} | {clusters} | {machines} | {pending} | {' | '.join(cells)} |"
-
-
-def large() -> Iterator[str]:
-    """Yield bounds and heuristics of a batch of 300 workloads."""
-    yield "## A batch of 300 workloads, 10 regions, 50 clusters, 5,000 machines\n"
-    yield "Size started by priority, GPUs. The bound of `lp` is certified. `classes` solves 13 of"
-    yield "the 16 levels, up to the jobs preempted at priority 7.\n"
-    inst = dlsched.generate(
-        "dispatch", 1, regions=10, clusters=5, machines=100, pending=300, tenants=60
-    )
-    names = [f"started_{p}" for p in range(1, 8)]
-    yield f"| method | CPU s | {' | '.join(names)} | jobs preempted |"
-    yield "|" + "---|" * (3 + len(names))
-    bound, seconds = solved(inst, "lp", time_limit=300)
-    cells = [getattr(bound.certified, name) for name in names]
-    words = " | ".join("-" if b is None else f"{float(b.value):.2f}" for b in cells)
-    yield f"| lp, bound | {seconds:.1f} | {words} | - |"
-    for name in ("classes", *HEURISTICS):
-        options = {"levels": 13} if name == "classes" else {}
-        found, seconds = solved(inst, name, **options)
-        cells = [f"{float(getattr(found.objective, level)):.2f}" for level in names]
-        if name == "classes":
-            cells[-1] = "-"
-        jobs = total(found.objective, "preempted")
-        yield f"| {name} | {seconds:.1f} | {' | '.join(cells)} | {jobs:.0f} |"
 
 
 def optimum(inst: Instance, ranked: Ranked) -> tuple[tuple[int, ...], Number] | None:
@@ -242,23 +140,15 @@ def optimum(inst: Instance, ranked: Ranked) -> tuple[tuple[int, ...], Number] | 
     return (0, *lost), found.objective.young
 
 
-def one() -> Iterator[str]:
-    """Yield the time of a decision and of its proof in MAST's largest region."""
-    yield "## One workload in the largest region: 20 clusters, 64,000 CPU machines, 20,000 GPUs\n"
-    yield "All 100 workloads, one at a time on the same state, seed 6. `mast` is the median of 5 in"
-    yield "CPU ms, without building the arrays (`Fleet`); the proof, of the first 30 of the"
-    yield "ranking, starts from its plan, in CPU s. Large: with a CPU job of 100 tasks or more."
-    yield "Missed: a better plan by preempted jobs or their youth exists.\n"
-    yield (
-        "| allocation | preempts | large | workloads | mast, ms: median | mast, ms: most "
-        "| proof, s: median | proof, s: most | missed |"
-    )
-    yield "|" + "---|" * 9
+def one() -> Iterator[Row]:
+    """Yield the time of a decision and of its proof in MAST's largest region.
+
+    A plan is missed if there is a better one by preempted jobs or their youth.
+    """
     for allocation in (0.95, 1.0):
         inst = dlsched.generate("dispatch", 6, **LARGEST, allocation=allocation)
         assert isinstance(inst, Instance)
         fleet = Fleet(inst)
-        rows: dict[tuple[str, bool], list[tuple[float, float | None, bool]]] = {}
         for i, ranked in enumerate(rank(inst)):
             workload = inst.pending[ranked.position]
             sites = fleet.sites_of(workload)
@@ -267,78 +157,51 @@ def one() -> Iterator[str]:
                 began = time.process_time()
                 plan = Dispatcher(fleet).auction(ranked, sites)
                 times.append(time.process_time() - began)
-            proof, missed = None, False
+            preempts = "cannot start" if plan is None else "yes" if plan.victims else "no"
+            large = any(job.tasks >= 100 for job in workload.jobs if not job.gpus)
+            row: Row = {"allocation": str(allocation), "preempts": preempts}
+            row |= {"large": "yes" if large else "no", "mast, ms": 1000 * median(times)}
             if i < 30:
                 began = time.process_time()
                 best = optimum(inst, ranked)
-                proof = time.process_time() - began
-                if plan is not None and best is not None:
-                    missed = best < plan.score[:-1]
-            preempts = "cannot start" if plan is None else "yes" if plan.victims else "no"
-            is_large = any(job.tasks >= 100 for job in workload.jobs if not job.gpus)
-            key = (preempts, is_large)
-            rows.setdefault(key, []).append((1000 * median(times), proof, missed))
-        for (preempts, is_large), found in sorted(rows.items()):
-            mast, proofs, missed_ = zip(*found, strict=True)
-            some = [proof for proof in proofs if proof is not None]
-            cells = [f"{median(some):.2f}", f"{max(some):.2f}"] if some else ["-", "-"]
-            yield (
-                f"| {allocation} | {preempts} | {'yes' if is_large else 'no'} | {len(found)} "
-                f"| {median(mast):.1f} | {max(mast):.1f} | {' | '.join(cells)} | {sum(missed_)} |"
-            )
+                row["proof, s"] = time.process_time() - began
+                row["missed"] = plan is not None and best is not None and best < plan.score[:-1]
+            yield row
 
 
-def missed() -> Iterator[str]:
-    """Yield how often the scan of MAST preempts more or others than necessary."""
-    yield "## How often MAST's scan is not optimal for one workload\n"
-    yield "Every pending workload alone on the state, 20 seeds, one region of 4 clusters, 40"
-    yield "pending."
-    yield "Among those that MAST starts with preemption: the share for which the optimum preempts"
-    yield "fewer jobs or lower priorities, and that in which it also differs in the victims' youth."
-    yield "*Without sorting*: victims as scanned, `fewest=False`.\n"
-    yield (
-        "| machines | allocation | with preemption | not optimal | also by youth "
-        "| without sorting | starts, mast fails |"
-    )
-    yield "|" + "---|" * 7
-    for machines, allocation in product((20, 100), (0.95, 1.0)):
-        counts = [0] * 5
-        for seed in range(1, 21):
-            inst = dlsched.generate(
-                "dispatch", seed, scope="one", regions=1, clusters=4, machines=machines,
-                allocation=allocation, pending=40, copies=1,
-            )  # fmt: skip
-            assert isinstance(inst, Instance)
-            fleet = Fleet(inst)
-            for ranked in rank(inst):
-                sites = fleet.sites_of(inst.pending[ranked.position])
-                plan = Dispatcher(fleet).auction(ranked, sites)
-                plain = Dispatcher(fleet, fewest=False).auction(ranked, sites)
-                best = optimum(inst, ranked)
-                if best is None:
-                    continue
-                if plan is None or plain is None:
-                    counts[4] += 1
-                elif plan.victims:
-                    counts[0] += 1
-                    counts[1] += best[0] < plan.score.lost
-                    counts[2] += best < plan.score[:-1]
-                    counts[3] += best[0] < plain.score.lost
-        shares = [f"{100 * n / max(1, counts[0]):.3g} %" for n in counts[1:4]]
-        cells = " | ".join(shares)
-        yield f"| {machines} | {allocation} | {counts[0]} | {cells} | {counts[4]} |"
+def missed() -> Iterator[Row]:
+    """Yield the workloads that MAST starts with preemption, each alone on the state.
+
+    Not optimal: the optimum preempts fewer jobs or lower priorities; by youth: or others.
+    """
+    cases = product((20, 100), (0.95, 1.0), range(1, 21))
+    for machines, allocation, seed in cases:
+        inst = dlsched.generate(
+            "dispatch", seed, scope="one", regions=1, clusters=4, machines=machines,
+            allocation=allocation, pending=40, copies=1,
+        )  # fmt: skip
+        assert isinstance(inst, Instance)
+        fleet = Fleet(inst)
+        for ranked in rank(inst):
+            sites = fleet.sites_of(inst.pending[ranked.position])
+            plan = Dispatcher(fleet).auction(ranked, sites)
+            plain = Dispatcher(fleet, fewest=False).auction(ranked, sites)
+            best = optimum(inst, ranked)
+            row: Row = {"machines": machines, "allocation": str(allocation), "seed": seed}
+            if best is None:
+                continue
+            if plan is None or plain is None:
+                yield row | {"starts, mast fails": 1}
+            elif plan.victims:
+                yield row | {
+                    "with preemption": 1, "not optimal": best[0] < plan.score.lost,
+                    "also by youth": best < plan.score[:-1],
+                    "without sorting": best[0] < plain.score.lost,
+                }  # fmt: skip
 
 
-def cache() -> Iterator[str]:
+def cache() -> Iterator[Row]:
     """Yield how many plans the negative cache answers, and the time with and without."""
-    yield "## The negative cache\n"
-    yield "Seed 1, 10 regions of 5 clusters of 100 machines. The solutions are the same with and"
-    yield "without. Of failures: the share of the plans that do not exist.\n"
-    yield (
-        "| pending | allocation | started | plans asked for | answered by the cache | of failures "
-        "| CPU s with | without |"
-    )
-    yield "|" + "---|" * 8
     for pending, allocation in product((300, 1000, 3000, 10_000), (0.97, 1.0)):
         inst = dlsched.generate(
             "dispatch", 1, regions=10, clusters=5, machines=100, pending=pending, tenants=60,
@@ -354,185 +217,23 @@ def cache() -> Iterator[str]:
             dispatcher.dispatch(startable(inst), lambda r, places=places: places[r.position])
             seconds.append(time.process_time() - began)
             made.append(dispatcher)
-        assert made[0].solution() == made[1].solution()
-        first = made[0]
-        yield (
-            f"| {pending:,} | {allocation} | {len(first.start)} | {first.attempts:,} "
-            f"| {100 * first.hits / first.attempts:.3g} % "
-            f"| {100 * first.hits / max(1, first.hits + first.failures):.3g} % "
-            f"| {seconds[0]:.2f} | {seconds[1]:.2f} |"
-        )
+        first, second = made
+        assert first.solution() == second.solution()
+        yield {
+            "pending": f"{pending:,}", "allocation": str(allocation), "started": len(first.start),
+            "plans asked for": first.attempts,
+            "answered by the cache": 100 * first.hits / first.attempts,
+            "of failures": 100 * first.hits / max(1, first.hits + first.failures),
+            "CPU s with": seconds[0], "without": seconds[1],
+        }  # fmt: skip
 
 
-def ranking() -> Iterator[str]:
+def ranking() -> Iterator[Row]:
     """Yield the time of the ranking."""
-    yield "## The ranking\n"
-    yield "The best of 5, exact; the paper's pass takes 34 s for 6,000 to 10,000 workloads.\n"
-    yield "| pending | CPU s |"
-    yield "|---|---|"
     for pending in (1000, 10_000):
         inst = dlsched.generate("dispatch", 1, pending=pending, tenants=200)
         assert isinstance(inst, Instance)
-        times = []
         for _ in range(5):
             began = time.process_time()
             rank(inst)
-            times.append(time.process_time() - began)
-        yield f"| {pending:,} | {min(times):.3f} |"
-
-
-def batches(seeds: range, sizes: tuple[int, ...] = MACHINES, **options: Any) -> Iterator[Instance]:
-    """Yield batches with clusters of some sizes."""
-    for machines in sizes:
-        for seed in seeds:
-            made = dlsched.generate("dispatch", seed, machines=machines, **options)
-            assert isinstance(made, Instance)
-            yield made
-
-
-def limited() -> Iterator[str]:
-    """Yield what `counted` begins from and ends with on batches of 120 workloads, held back."""
-    yield "## `counted` on 120 workloads\n"
-    yield "4 regions of 3 clusters of 40 machines, seeds held back; levels that are not 0, and"
-    yield "processor seconds. The limit is wall time; with 1 s `counted` has little more than the"
-    yield "better of its two first plans.\n"
-    yield "| seed | method | levels up to priority 4 | started in all | seconds |"
-    yield "|---|---|---|---|---|"
-    for seed in (201, 202, 203):
-        made = dlsched.generate("dispatch", seed, regions=4, clusters=3, machines=40, pending=120)
-        for method, limit in (("mast", None), ("counted", 1.0), ("counted", None)):
-            began = time.process_time()
-            result = dlsched.solve(made, method, time_limit=limit)
-            seconds = time.process_time() - began
-            label = f"`{method}`" + (f", {limit:g} s" if limit else "")
-            levels = {
-                level.name: float(value)
-                for level, value in zip(LEVELS, result.objective, strict=True)
-            }
-            shown = [f"{name} {value:g}" for name, value in list(levels.items())[:8] if value]
-            started = sum(value for name, value in levels.items() if name.startswith("started"))
-            yield f"| {seed} | {label} | {', '.join(shown)} | {started:.0f} | {seconds:.2f} |"
-
-
-def moves() -> Iterator[str]:
-    """Yield `reinserted` beside `mast`, `counted` and `exact` on large batches, held back."""
-    yield "## `reinserted` on 120 and 150 workloads\n"
-    yield "4 regions of 3 clusters of 40 machines, 24 tenants; the rule was made on seeds 0 to 2 of"
-    yield "120 workloads, these are held back. Processor seconds in one process, of the first two"
-    yield "the least of 3 by turns. `exact` has 20 s by the clock and begins from `reinserted`.\n"
-    yield "| pending | seed | method | levels up to priority 4 | started in all | s | mast = 1 |"
-    yield "|---|---|---|---|---|---|---|"
-    for pending, seeds in ((120, (201, 202, 203)), (150, (301, 302, 303))):
-        for seed in seeds:
-            made = dlsched.generate("dispatch", seed, regions=4, clusters=3, machines=40,
-                                    pending=pending, tenants=24)  # fmt: skip
-            found: dict[str, list[tuple[Any, float]]] = {}
-            for name in ("mast", "reinserted") * 3:
-                found.setdefault(name, []).append(solved(made, name))
-            found["counted"] = [solved(made, "counted")]
-            found["exact"] = [solved(made, "exact", time_limit=20)]
-            first = found["reinserted"][0][0].objective
-            assert not first.better_than(found["exact"][0][0].objective)
-            base = min(seconds for _, seconds in found["mast"])
-            for name, runs in found.items():
-                result, seconds = runs[0][0], min(seconds for _, seconds in runs)
-                pairs = list(zip(LEVELS, result.objective, strict=True))[:8]
-                shown = [f"{level.name} {float(value):g}" for level, value in pairs if value]
-                yield (
-                    f"| {pending} | {seed} | `{name}` | {', '.join(shown)} "
-                    f"| {total(result.objective, 'started'):.0f} | {seconds:.2f} "
-                    f"| {seconds / base:.1f} |"
-                )
-
-
-def kept(scope: str) -> Iterator[Instance]:
-    """Yield the library's instances of a scope but the open one."""
-    for instance in shipped("dispatch"):
-        assert isinstance(instance, Instance)
-        if instance.scope == scope and len(instance.pending) < 300:
-            yield instance
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's and the exact method over all groups."""
-    regions, clusters, machines, pending = SIZES[1]
-    large: dict[str, Any] = {"regions": regions, "clusters": clusters, "pending": pending}
-    forty = partial(batches, sizes=(machines,), **large)
-    groups: dict[str, Callable[[], Iterator[Instance]]] = {
-        "the library, batches": partial(kept, "batch"),
-        "the library, one workload": partial(kept, "one"),
-        "15 workloads, clusters of 5, 10, 20, seeds 1 to 10": partial(batches, SEEDS),
-        "the same, held back: 101 to 110": partial(batches, range(101, 111)),
-        "allocation 99.5 %, held back: 101 to 105": partial(
-            batches, range(101, 106), allocation=0.995
-        ),
-        "40 workloads, 4 regions of 3 x 40, seeds 1 to 3": partial(forty, range(1, 4)),
-        "the same, held back: 101 to 103": partial(forty, range(101, 104)),
-    }
-    yield "## The paper's heuristic, this library's, and the optimum\n"
-    yield "Levels that are 0 in all instances are not shown.\n"
-    rules = (
-        Rule("mast"),
-        Rule("counted"),
-        Rule("exact", exact=True, limit=120),
-    )
-    yield from shortened(list(rows("dispatch", rules, groups)))
-
-
-def open_batch() -> Iterator[str]:
-    """Yield what is known of the open instance, and what 60 s from there find."""
-    name = "dispatch-open-10x5x100x300"
-    yield "## The open instance\n"
-    yield f"`{name}`, 2026-11-22: `counted` with the best known solution as its start (60 s by the"
-    yield "clock, 4.6 CPU s) starts 184.48 GPUs of priority 7, before 0; all earlier levels are the"
-    yield "same. The bound of that level, 222.4, is claimed, with 154 jobs preempted at priority 7,"
-    yield "which is claimed too. The program of `classes` for that level alone, from this solution,"
-    yield "found nothing better in 280 s by the clock (29 CPU s, bound 236.16). Again:\n"
-    start = dlsched.load_solution(library.solution_file(name))
-    again, seconds = solved(name, "counted", start=start, time_limit=60)
-    yield "| | preempted_7 | started_7 | young | CPU s |"
-    yield "|---|---|---|---|---|"
-    objectives = {
-        "best known": (dlsched.verify(dlsched.load(name), start).objective, "-"),
-        "`counted` from there": (again.objective, f"{seconds:.1f}"),
-    }
-    for title, (found, spent) in objectives.items():
-        parts = (found.preempted_7, float(found.started_7), found.young)
-        yield f"| {title} | {' | '.join(map(str, parts))} | {spent} |"
-
-
-def shortened(lines: list[str]) -> Iterator[str]:
-    """Yield a table without the columns of levels that no row is away from."""
-    table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
-    levels = [k for k, name in enumerate(table[0]) if ", mean" in name]
-    idle = {
-        c
-        for k in levels
-        if all(row[k].strip() in ("0 %", "-") for row in table[2:])
-        for c in (k, k + 1)
-    }
-    for line in lines:
-        if line.startswith("|"):
-            cells = line.strip("|").split("|")
-            yield "|" + "|".join(c for k, c in enumerate(cells) if k not in idle) + "|"
-        else:
-            yield line
-
-
-SECTIONS = {
-    "batch": batch,
-    "solutions": solutions,
-    "reach": reach,
-    "large": large,
-    "one": one,
-    "missed": missed,
-    "cache": cache,
-    "ranking": ranking,
-    "open": open_batch,
-    "own": own,
-    "limited": limited,
-    "moves": moves,
-}
-
-if __name__ == "__main__":
-    write("dispatch", SECTIONS, arguments())
+            yield {"pending": f"{pending:,}", "CPU s": time.process_time() - began}

@@ -1,7 +1,4 @@
-"""Hadar and HadarE on five nodes with one GPU each: the batches of section VI, Theorem 3.
-
-Sections of `hadar_simulation.py`, which runs them.
-"""
+"""Hadar and HadarE on five nodes with one GPU each: the batches of section VI, Theorem 3."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from hadar_example import SLOT, rounds_of, run, table
+from hadar_simulation import SLOT, rounds_of, run
+from runs import Row
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.run import Simulation
@@ -57,7 +55,6 @@ POLICIES: tuple[tuple[str, str, Options, str], ...] = (
     ("copies, divided i", "hadare", INVERSE | {"divided": True}, "hadar i"),
 )
 """Name in the tables, policy, options, and the Hadar that HadarE is compared with."""
-MEASURES = ("CRU", "duration", "mean")
 
 
 def batch(name: str, mix: str, seed: int = 0) -> tuple[Workload, Cluster]:
@@ -83,11 +80,12 @@ def _factor(rng: np.random.Generator, seed: int) -> float:
     return float(rng.uniform(0.7, 1.3)) if seed else 1.0
 
 
-def measures(made: Simulation, slot: int = SLOT) -> list[float]:
-    """Return use of the nodes, duration and mean completion time in minutes."""
+def measures(made: Simulation, slot: int = SLOT) -> Row:
+    """Return use of the nodes in per cent, duration and mean completion time in minutes."""
     span = slot * rounds_of(made, slot)
     held = float(made.jobs["service"].sum()) / (made.cluster.gpus * span)
-    return [held, made.summary["makespan"] / 60, made.summary["mean_jct"] / 60]
+    row = {"CRU": 100 * held, "duration": made.summary["makespan"] / 60}
+    return row | {"mean": made.summary["mean_jct"] / 60}
 
 
 def busy(made: Simulation) -> np.ndarray:
@@ -101,126 +99,42 @@ def busy(made: Simulation) -> np.ndarray:
     return found
 
 
-def section6() -> Iterator[str]:
-    """Yield the comparison of Figures 8 to 10."""
-    yield "## Figures 8 to 10: batches on five nodes with one GPU each; made-up rates\n"
-    yield "The paper's rates are not published, so only shapes compare. AWS: one V100, two K80, two"
-    yield "T4. Testbed: Titan RTX, T4, T400, RTX 3090, A2000. Rounds of 360 s, 10 s for a changed"
-    yield "allocation. CRU: node time held over that of all nodes until the end of the last round."
-    yield "Duration and mean completion time in minutes; rates of seed 0. i: with the inverse of"
-    yield "the completion time as utility, else effective throughput. `forked` is a rule of ours;"
-    yield "copies: `hadare`, where Hadar decides on the copies (section V-A), each with the"
-    yield "work of the whole job, or divided by throughput (section V-B).\n"
-    found = {
-        (cluster, seed, label): np.array(
-            [measures(run(*batch(cluster, mix, seed), policy, **options)) for mix in MIXES]
-        )
-        for cluster in CLUSTERS
-        for seed in SEEDS
-        for label, policy, options, _ in POLICIES
-    }
-    for what, name in enumerate(MEASURES):
-        for cluster in CLUSTERS:
-            yield f"\n{name}, {cluster}{', in percent' if not what else ''}:\n"
-            yield table(["mix", *(label for label, *_ in POLICIES)])
-            for m, mix in enumerate(MIXES):
-                values = [found[cluster, 0, label][m, what] for label, *_ in POLICIES]
-                yield f"| {mix} | {' | '.join(f'{v if what else 100 * v:.0f}' for v in values)} |"
-    yield from _ratios(found)
-
-
-def _ratios(found: Mapping[tuple[str, int, str], np.ndarray]) -> Iterator[str]:
-    yield f"\nRatios: means over the mixes, mean of {len(SEEDS)} seeds of rates, least and most in"
-    yield "brackets. CRU: over Gavel's. Times: Gavel's or Hadar's over the policy's, Hadar with the"
-    yield "same utility. Longer: mixes of all seeds in which the policy takes longer. The paper has"
-    yield "CRU 1.20 (AWS) and 1.21 (testbed) for Hadar, 1.56 and 1.62 for HadarE; Gavel's duration"
-    yield "over Hadar's 1.17 and 1.16, Hadar's over HadarE's 1.79, of no cluster named (section I"
-    yield "has more than 1.5 and 1.8); Gavel's mean over Hadar's 1.17 and 1.23, over HadarE's 2.23"
-    yield "and 2.76.\n"
-    yield table(
-        ["cluster", "policy", "CRU over Gavel's", "Gavel's duration over it",
-         "longer than Gavel's", "Hadar's duration over it", "longer than Hadar's",
-         "Gavel's mean over it", "mean longer than Gavel's"]
-    )  # fmt: skip
-
-    def spread(rows: list[np.ndarray]) -> str:
-        means = [float(row.mean()) for row in rows]
-        return f"{np.mean(means):.2f} ({min(means):.2f} to {max(means):.2f})"
-
-    def longer(own: list[np.ndarray], other: list[np.ndarray]) -> str:
-        # Equal but for rounding is not longer.
-        pairs = zip(own, other, strict=True)
-        count = sum(int((a > b * (1 + 1e-9)).sum()) for a, b in pairs)
-        return f"{count} of {sum(map(len, own))}"
-
+def section6() -> Iterator[Row]:
+    """Yield the batches of Figures 8 to 10, each beside Gavel and the Hadar that it belongs to."""
     for cluster in CLUSTERS:
-        for label, _, _, reference in POLICIES[1:]:
-            own, gavel, hadar = (
-                [found[cluster, seed, name] for seed in SEEDS]
-                for name in (label, "gavel", reference)
-            )
-            cells = [spread([a[:, 0] / b[:, 0] for a, b in zip(own, gavel, strict=True)])]
-            for what, others in ((1, gavel), (1, hadar), (2, gavel)):
-                mine, theirs = [a[:, what] for a in own], [b[:, what] for b in others]
-                cells.append(spread([b / a for a, b in zip(mine, theirs, strict=True)]))
-                cells.append(longer(mine, theirs))
-            yield f"| {cluster} | {label} | {' | '.join(cells)} |"
+        for seed in SEEDS:
+            for mix in MIXES:
+                found: dict[str, Row] = {}
+                for label, policy, options, reference in POLICIES:
+                    row = measures(run(*batch(cluster, mix, seed), policy, **options))
+                    found[label] = row
+                    gavel, hadar = found["gavel"], found.get(reference, row)
+                    more: Row = {"cluster": cluster, "seed": seed, "mix": mix, "policy": label}
+                    more["CRU over Gavel's"] = row["CRU"] / gavel["CRU"]
+                    more["CRU over Hadar's"] = row["CRU"] / hadar["CRU"]
+                    for name, other in (("Gavel's", gavel), ("Hadar's", hadar)):
+                        for what in ("duration", "mean"):
+                            more[f"{name} {what} over it"] = other[what] / row[what]
+                            # Equal but for rounding is neither longer nor shorter.
+                            longer = row[what] > other[what] * (1 + 1e-9)
+                            more[f"{what} longer than {name}"] = longer
+                            shorter = row[what] < other[what] * (1 - 1e-9)
+                            more[f"{what} shorter than {name}"] = shorter
+                    yield more | row
 
 
-def over_hadar() -> Iterator[str]:
-    """Yield HadarE over Hadar by use and mean time, and Hadar over Gavel without mix M-1."""
-    yield "## HadarE over Hadar, and Hadar against Gavel without M-1\n"
-    yield "As above; mean of 5 seeds, least and most in brackets. Of M-1, one job, Hadar's and"
-    yield "Gavel's durations are equal. Paper: use 30 and 34 % higher than Hadar's (section I; 1.56"
-    yield "over 1.20 and 1.62 over 1.21 in VI-C), 1.45 times (abstract); mean time 90 and 124 %.\n"
-    yield table(["cluster", "policy", "CRU over Hadar's", "Hadar's mean over it",
-                 "Gavel's duration over it, without M-1", "shorter than Gavel's"])  # fmt: skip
+def corollary() -> Iterator[Row]:
+    """Yield the use of the nodes in each round before the last (Theorem 3, its corollary)."""
     for cluster in CLUSTERS:
-        found = {
-            label: np.array(
-                [[measures(run(*batch(cluster, mix, seed), policy, **options)) for mix in MIXES]
-                 for seed in SEEDS]
-            )
-            for label, policy, options, _ in POLICIES
-            if not label.endswith(" i")
-        }  # fmt: skip
-        for label, own in list(found.items())[1:]:
-            hadar, gavel = found["hadar"], found["gavel"]
-            means = [
-                ratio.mean(axis=1)
-                for ratio in (own[..., 0] / hadar[..., 0], hadar[..., 2] / own[..., 2],
-                              gavel[:, 1:, 1] / own[:, 1:, 1])
-            ]  # fmt: skip
-            cells = [f"{m.mean():.2f} ({m.min():.2f} to {m.max():.2f})" for m in means]
-            shorter = own[:, 1:, 1] < gavel[:, 1:, 1] * (1 - 1e-9)
-            cells.append(f"{shorter.sum()} of {shorter.size}")
-            yield f"| {cluster} | {label} | {' | '.join(cells)} |"
-
-
-def corollary() -> Iterator[str]:
-    """Yield the use of the nodes by round (Theorem 3 and its corollary)."""
-    yield "## Theorem 3's corollary: are all nodes busy in every round but the last?\n"
-    yield "The paper's CRU is busy time over the time of all nodes. Rounds before the last, in all"
-    yield "seven mixes with rates of seed 0; those in which every node has a copy at first, and"
-    yield "those that are busy to the end, all but 0.1 % of the nodes' time; the least busy one. A"
-    yield "node with a copy counts as busy, also in the 10 s of a changed allocation.\n"
-    yield table(
-        ["cluster", "policy", "mixes", "rounds before the last", "all nodes have a copy",
-         "busy to the end", "below", "least busy"]
-    )  # fmt: skip
-    rules = [row for row in POLICIES if row[1] in ("forked", "hadare")]
-    for cluster in CLUSTERS:
-        for label, policy, options, _ in rules:
-            for mixes in (tuple(MIXES), ("M-12",)):
-                runs = [run(*batch(cluster, mix), policy, **options) for mix in mixes]
-                shares = np.concatenate([busy(made)[:-1] for made in runs])
-                full = int((shares > 0.999).sum())
-                nodes = sum(int((_nodes(made)[:-1] == made.cluster.gpus).sum()) for made in runs)
-                yield (
-                    f"| {cluster} | {label} | {mixes[0] if len(mixes) == 1 else 'all'} "
-                    f"| {len(shares)} | {nodes} | {full} | {len(shares) - full} "
-                    f"| {100 * shares.min():.0f} % |"
-                )
+        for label, policy, options, _ in POLICIES:
+            for mix in MIXES if policy in ("forked", "hadare") else ():
+                made = run(*batch(cluster, mix), policy, **options)
+                for share, nodes in zip(busy(made)[:-1], _nodes(made)[:-1], strict=True):
+                    row: Row = {"cluster": cluster, "policy": label, "busy": 100 * float(share)}
+                    row |= {"full": bool(share > 0.999), "below": bool(share <= 0.999)}
+                    row["all nodes have a copy"] = bool(nodes == made.cluster.gpus)
+                    for mixes in ("all", mix) if mix == "M-12" else ("all",):
+                        yield row | {"mixes": mixes}
 
 
 def _nodes(made: Simulation) -> np.ndarray:
@@ -235,30 +149,15 @@ def _nodes(made: Simulation) -> np.ndarray:
 LENGTHS = (90, 180, 360, 720)
 
 
-def slots() -> Iterator[str]:
+def slots() -> Iterator[Row]:
     """Yield the use of the nodes by the length of a round (Figures 12 and 13)."""
-    yield "## Figures 12 and 13: use of the nodes by the length of a round; made-up rates\n"
-    yield "CRU as above, in percent, with rounds of 90, 180, 360 and 720 seconds; rates of seed 0."
-    yield "Communication is not modelled, only 10 s for a changed allocation. The paper has"
-    yield "HadarE's highest CRU at 360 s for large mixes and at 90 s for small ones, on both"
-    yield "clusters; Hadar's at 90 or 180 s on AWS but for M-3, and like HadarE's on its testbed.\n"
-    names = ("hadar", "forked", "hadare")
-    yield table(["cluster", "mix", *(f"{name}, {n} s" for name in names for n in LENGTHS)])
-    best: dict[tuple[str, str], list[int]] = {}
     for cluster in CLUSTERS:
         for mix in MIXES:
-            cells: list[str] = []
-            for name in names:
-                used = [measures(run(*batch(cluster, mix), name, interval=n), n)[0]
-                        for n in LENGTHS]  # fmt: skip
-                cells += [f"{100 * u:.0f}" for u in used]
+            for name in ("hadar", "forked", "hadare"):
+                made = [run(*batch(cluster, mix), name, interval=n) for n in LENGTHS]
+                used = [measures(m, n)["CRU"] for m, n in zip(made, LENGTHS, strict=True)]
                 # Equal but for rounding: the shorter round counts.
-                top = next(i for i, u in enumerate(used) if u >= max(used) - 1e-9)
-                best.setdefault((cluster, name), []).append(top)
-            yield f"| {cluster} | {mix} | {' | '.join(cells)} |"
-    yield "\nMixes of seven with the highest CRU at each length, the shorter one where two are"
-    yield "equal.\n"
-    yield table(["cluster", "policy", *(f"{n} s" for n in LENGTHS)])
-    for (cluster, name), tops in best.items():
-        counts = [str(tops.count(i)) for i in range(len(LENGTHS))]
-        yield f"| {cluster} | {name} | {' | '.join(counts)} |"
+                top = next(i for i, u in enumerate(used) if u >= max(used) - 1e-7)
+                for i, length in enumerate(LENGTHS):
+                    yield {"cluster": cluster, "mix": mix, "policy": name, "CRU": used[i],
+                           "round": f"{length} s", "best": i == top}  # fmt: skip

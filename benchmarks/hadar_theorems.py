@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from claims_only.hadar_committed import hadar_committed
+from runs import Row
 
 import dlsched
 from dlsched.problems.utility import Instance
@@ -27,25 +28,18 @@ PROVED, LONGER = (20, 40, 60), (120, 300, 400)
 MOST_STATES = 100_000
 
 
-def theorem1() -> Iterator[str]:
+def theorem1() -> Iterator[Row]:
     """Yield the states that the recursion of Algorithm 2 reaches in a slot, and their bounds."""
-    yield "## Theorem 1: the states of Algorithm 2 in one slot\n"
-    yield "Machines of 4 GPUs of one type each, three types in turn; generated jobs, all in the"
-    yield "queue, each of which can finish in time. States: pairs of job and use of the GPUs of"
-    yield "each machine that the recursion reaches, where each job has the allocation of its best"
-    yield "payoff, or is left out (lines 14 and 15), each pair counted once; a job that has no"
-    yield "allocation ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the"
-    yield "GPUs of all machines in use can be, 5 to the power of the machines.\n"
-    yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
         made = dlsched.generate("utility", 1, jobs=jobs, slots=100, gpus=jobs, utilization=0.1)
-        found = states(made)
-        reached = f"over {MOST_STATES:,}" if found > MOST_STATES else f"{found:,}"
-        uses = 5 ** len(made.machines)
-        number = f"{uses:,}" if uses < 10**7 else f"{uses:.1e}"
-        product = jobs * len(made.machines) * len(made.supply)
-        yield f"| {len(made.machines)} | {jobs} | {product:,} | {reached} | {number} |"
+        found, uses = states(made), 5 ** len(made.machines)
+        yield {
+            "machines": len(made.machines), "jobs": jobs,
+            "n H R": f"{jobs * len(made.machines) * len(made.supply):,}",
+            "states": f"over {MOST_STATES:,}" if found > MOST_STATES else f"{found:,}",
+            "uses": f"{uses:,}" if uses < 10**7 else f"{uses:.1e}",
+        }  # fmt: skip
 
 
 def states(made: Instance) -> int:
@@ -70,32 +64,20 @@ def states(made: Instance) -> int:
     return total
 
 
-def theorem2() -> Iterator[str]:
+def theorem2() -> Iterator[Row]:
     """Yield ratios of the optimum to Hadar's rules on a stream of gangs, beside 2 alpha."""
-    yield "## Theorem 2: a stream of gangs, one arrival a slot\n"
-    yield "One type, four GPUs. Job i arrives in slot i, holds three GPUs for two slots, and is"
-    yield "worth 1 + i / 100 if it runs at once, else 0.1. `hadar` decides anew in each slot, and"
-    yield "gives the GPUs to the newest job, which is worth most. `hadar_committed` gives each job"
-    yield "its schedule when it arrives, as the proof has it, and keeps it: every second job, which"
-    yield "is late then and worth 0.1, keeps the next one from running at once. Best: the optimum,"
-    yield "or every second job, a schedule that is checked, so that ratios are at least these.\n"
-    heads = [f"{what}, {rule}" for rule in ONLINE for what in ("utility", "ratio")]
-    yield f"| slots | best | proved | {' | '.join(heads)} | 2 alpha |"
-    yield "|" + "---|" * (4 + len(heads))
     for slots in (*PROVED, *LONGER):
         made = stream(slots)
         value = float(dlsched.verify(made, alternate(made)).objective[0])
-        proved = "no"
         if slots in PROVED:
             best = dlsched.solve(made)
             assert best.status == "optimal"
-            value, proved = float(best.objective[0]), "yes"
-        cells = []
-        for rule in ONLINE.values():
+            value = float(best.objective[0])
+        row: Row = {"slots": slots, "best": value, "proved": "yes" if slots in PROVED else "no"}
+        for name, rule in ONLINE.items():
             found = float(dlsched.solve(made, rule).objective[0])
-            cells.append(f"{found:.2f} | {value / found:.1f}")
-        alpha = HadarPrices(made, list(range(slots))).alpha
-        yield f"| {slots} | {value:.2f} | {proved} | {' | '.join(cells)} | {2 * alpha:.1f} |"
+            row |= {f"utility, {name}": found, f"ratio, {name}": value / found}
+        yield row | {"2 alpha": float(2 * HadarPrices(made, list(range(slots))).alpha)}
 
 
 def stream(slots: int) -> Instance:

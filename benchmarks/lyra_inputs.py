@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from lyra_cases import Case, Size
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.workload.cluster import Loan
@@ -15,6 +14,8 @@ from dlsched.simulation.workload.generators import inference_load, lyra_cluster,
 from dlsched.simulation.workload.generators.lyra import RESTART, loan_schedule
 
 DAY = 86_400
+Size = dict[str, Any]
+"""Training and inference servers, days of arrivals, load, and how the jobs are drawn."""
 WHOLE = 15
 """Days of the trace whose days are drawn again (section 7.2)."""
 JOBS, ELASTIC_JOBS, HOURS = 180, 10, 8
@@ -24,20 +25,31 @@ SIZES, CHANCES = (1, 2, 4, 8, 16), (0.70, 0.16, 0.08, 0.04, 0.02)
 """GPUs of jobs, none above 16: small, so that the baseline queues about as long as the paper's."""
 
 
+class Case(NamedTuple):
+    """A scheme: its policy, whether there are servers on loan, and options of all that is drawn."""
+
+    label: str
+    policy: str = "lyra"
+    loaning: bool = True
+    workload: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
+    cluster: Mapping[str, Any] = {}
+
+
 def by_seed(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
     """Return what the generators draw."""
     workload = lyra_workload(
-        size.training, days=size.days, load=size.load, seed=seed, **case.workload
+        size["training"], days=size["days"], load=size["load"], seed=seed, **case.workload
     )
     return workload, lyra_cluster(
-        size.training, size.inference, days=size.days, loaning=case.loaning, seed=seed,
+        size["training"], size["inference"], days=size["days"], loaning=case.loaning, seed=seed,
         **case.cluster,
     )  # fmt: skip
 
 
 def resampled(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
     """Return a trace of whole days drawn with replacement from one of 15 days (Figure 12)."""
-    whole = _whole(size.training, size.load, tuple(sorted(case.workload.items())))
+    whole = _whole(size["training"], size["load"], tuple(sorted(case.workload.items())))
     rows = []
     for day, source in enumerate(days_of(size, seed)):
         for job in whole.jobs:
@@ -46,13 +58,13 @@ def resampled(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
                 rows.append(job.model_copy(update={"id": f"d{day}-{job.id}", "submit": shifted}))
     workload = Workload(name=f"{whole.name}-{seed}", jobs=tuple(rows))
     return workload, lyra_cluster(
-        size.training, size.inference, days=size.days, loaning=case.loaning, seed=0
+        size["training"], size["inference"], days=size["days"], loaning=case.loaning, seed=0
     )
 
 
 def days_of(size: Size, seed: int) -> list[int]:
     """Return the days of the whole trace that a resampled one has, from 0."""
-    return np.random.default_rng([0, seed]).integers(0, WHOLE, round(size.days)).tolist()
+    return np.random.default_rng([0, seed]).integers(0, WHOLE, round(size["days"])).tolist()
 
 
 @cache
@@ -94,10 +106,10 @@ def testbed(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
             row |= {"min_gpus": row["gpus"], "max_gpus": 2 * row["gpus"]}
         rows.append(row)
     workload = Workload.parse({"name": f"lyra-testbed-{seed}", "jobs": rows}, "the generator")
-    cluster = lyra_cluster(size.training, size.inference, days=1, loaning=case.loaning)
+    cluster = lyra_cluster(size["training"], size["inference"], days=1, loaning=case.loaning)
     if case.loaning:
         load = inference_load(6, seed=seed).tolist()
-        loans = loan_schedule(size.inference, load, step=300 * HOURS // 24)
+        loans = loan_schedule(size["inference"], load, step=300 * HOURS // 24)
         cluster = cluster.model_copy(update={"loans": tuple(Loan.model_validate(r) for r in loans)})
     return workload, cluster
 

@@ -1,242 +1,209 @@
-"""Lyra's evaluation as a simulation: its tables and figures, and what an optimum saves.
+"""Lyra's simulations: what each scheme of its tables does with the same jobs and servers.
 
-    python benchmarks/lyra_simulation.py [scaling loaning table7 scenarios wrong ...]
-
-Prints markdown and writes it to benchmarks/figures/lyra_simulation.md. The cases are in
-lyra_cases.py, the inputs in lyra_inputs.py, what is measured in lyra_measures.py. Every simulation
-is audited.
+A scheme's policy, workload and options are in lyra_cases.toml. Every simulation is audited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import json
+import statistics
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-import lyra_text
-from figures import arguments, write
-from lyra_cases import (
-    BASELINE,
-    BASIC,
-    BUSY,
-    ELASTIC,
-    GROUPS,
-    IDEAL_CASE,
-    LOAN,
-    LOANING,
-    LOSSY,
-    ON_LOAN_ONLY,
-    OVERLOADED,
-    PAIRS,
-    PAIRS_6,
-    PAIRS_10,
-    PAIRS_READINGS,
-    READINGS,
-    RESAMPLED,
-    SCALING,
-    SCENARIOS,
-    SHARES,
-    SMALL,
-    TABLE_10,
-    TESTBED,
-    WRONG,
-    of_share,
-)
-from lyra_inputs import WHOLE, days_of
-from lyra_tables import METRICS, SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
+import numpy as np
+from lyra_inputs import DRAWN, Case, days_of
+from lyra_usage import usage
 
-SEEDS = range(5)
-TRACES = range(10)
-LOADS = (0.695, 0.775)
-"""At the first the baseline queues as printed, at the second it uses what is printed."""
-MEANS = {"mean queueing": "mean_queueing", "mean completion": "mean_jct"}
+import dlsched
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation.bounds import bound
+from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload
+
+Row = dict[str, Any]
+CASES = tomllib.loads(Path(__file__).with_name("lyra_cases.toml").read_text(encoding="utf-8"))
+RECLAIMING = ("random", "scf", "lyra", "densest", "exact")
+RECLAIM_STEP = 3600
+"""Seconds between changes of the loan in Figure 10, so that several servers are reclaimed at once,
+as in the paper's larger cluster."""
+KEPT = {"jct": "completion", "queueing": "queueing"}
+NO_OVERHEADS = ("fifo", "opportunistic", "lyra_readings:SkippingFifo")
+"""Policies of orders, which have no overheads; a job that is never preempted has none."""
 
 
-def titled(title: str, text: str, seeds: range = SEEDS) -> Iterator[str]:
-    """Yield the title of a section and what it says first."""
-    yield f"## {title} (seeds {seeds[0]} to {seeds[-1]})\n"
-    yield f"{text}\n"
+def case_of(label: str) -> Case:
+    """Return a scheme."""
+    return Case(label, **CASES[label])
 
 
-def scaling() -> Iterator[str]:
-    """Yield rows 1 and 10 to 13 of Table 5, as Table 8 and section 7.4 have them."""
-    yield from titled("Table 5, elastic scaling alone", lyra_text.TABLE_5)
-    yield from table([BASELINE, *SCALING, ELASTIC], SMALL, SEEDS, bounded=True)
-    yield from ratios(PAIRS["scaling"], SMALL, SEEDS)
+def made(case: Case, size: Row, seed: int) -> tuple[Workload, Cluster]:
+    """Return workload and cluster of a scheme."""
+    workload, cluster = DRAWN[size.get("drawn", "by seed")](case, size, seed)
+    changes: Row = {"restart": 0} if case.policy in NO_OVERHEADS else {}
+    most = case.cluster.get("loan_gpus", 8)
+    jobs = tuple(
+        job.model_copy(update={**changes, "gpus_per_worker": min(job.gpus_per_worker, most)})
+        for job in workload.jobs
+    )
+    return workload.model_copy(update={"jobs": jobs}), cluster
 
 
-def loaning() -> Iterator[str]:
-    """Yield rows 1 and 6 to 9 of Table 5, and Figure 9."""
-    cases = [*LOANING, LOAN, ON_LOAN_ONLY]
-    yield from titled("Table 5, capacity loaning alone; Figure 9", lyra_text.TABLE_5)
-    yield from table([BASELINE, *cases], SMALL, SEEDS, bounded=True)
-    yield from ratios(PAIRS["loaning"], SMALL, SEEDS)
-    names = ("preempted, %", "both in use, %", "borrowed in use, %",
-             "borrowed in use on the least day, %")  # fmt: skip
-    yield from spreads(cases, SMALL, SEEDS, names)
+def simulated(case: Case, size: Row, seed: int) -> Simulation:
+    """Simulate a scheme and audit it."""
+    workload, cluster = made(case, size, seed)
+    module, _, name = case.policy.rpartition(":")
+    if module:
+        run = simulate(
+            workload, cluster, getattr(import_module(module), name)(**case.options), seed=seed
+        )
+    else:
+        run = simulate(workload, cluster, case.policy, seed=seed, **case.options)
+    if not (report := run.audit()):
+        raise SystemExit(f"{case.label}, seed {seed}: {report.violations[0].message}")
+    for row in run.log.rows("segments"):
+        job = workload.jobs[row[0]]
+        if '"i' in row[4] and not (job.fungible or job.heterogeneous):
+            raise SystemExit(f"{case.label}, seed {seed}: {job.id} runs on loan")
+    return run
 
 
-def scenarios() -> Iterator[str]:
-    """Yield rows 1 to 5 of Table 5."""
-    yield from titled("Table 5, both", lyra_text.TABLE_5)
-    yield from table([BASELINE, *SCENARIOS], SMALL, SEEDS, bounded=True)
-    yield from ratios(PAIRS["scenarios"], SMALL, SEEDS)
-    names = ("preempted, %", "both in use, %", *(n for n in SPREAD if "by flexible" in n))
-    yield from spreads([BASELINE, *SCENARIOS], SMALL, SEEDS, names)
+def run_case(label: str, size: Row, seed: int) -> Row:
+    """Simulate a scheme, and return its figures."""
+    case, began = case_of(label), time.process_time()
+    run = simulated(case, size, seed)
+    row: Row = {"scheme": label, "seed": seed, "CPU s": time.process_time() - began}
+    for name, said in KEPT.items():
+        for part in ("mean", "median", "p95", "p99"):
+            row[f"{part} {said} s"] = run.summary[f"{part}_{name}"]
+    row["preempted, %"] = 100 * run.summary["preemptions"] / run.summary["jobs"]
+    row |= usage(run, size["days"], size["training"], size["inference"], seed) | reclaims(run)
+    if size.get("drawn") == "resampled":
+        row["days at weekends"] = sum(day % 7 >= 5 for day in days_of(size, seed))
+    return row
 
 
-def table6() -> Iterator[str]:
-    """Yield Table 6: no groups of servers."""
-    yield from titled("Table 6: placement without groups", lyra_text.SMALL)
-    yield from table([case for pair in PAIRS_6 for case in pair], SMALL, SEEDS)
-    yield from ratios(PAIRS_6, SMALL, SEEDS, MEANS)
-    both = [case for pair in PAIRS_6 for case in pair]
-    yield from spreads(both, SMALL, SEEDS, ("preempted, %",))
+def runs(cases: Sequence[str], size: Row, seeds: int, bounded: bool = False) -> Iterator[Row]:
+    """Yield the figures of schemes by seed, with the certified bound on their mean completion."""
+    bounds: dict[tuple[str, int], float] = {}
+    for label in cases:
+        case = case_of(label)
+        inputs = f"{sorted(case.workload.items())} {case.loaning} {sorted(case.cluster.items())}"
+        for seed in range(seeds):
+            row = run_case(label, size, seed)
+            if bounded:
+                if (inputs, seed) not in bounds:
+                    bounds[inputs, seed] = float(bound(*made(case, size, seed)).value)
+                row["lower bound on completion s"] = bounds[inputs, seed]
+            yield row
 
 
-def table7() -> Iterator[str]:
-    """Yield Table 7."""
-    yield from titled("Table 7: the jobs that ran on loan", lyra_text.TABLE_7)
-    yield from table_7(SMALL, SEEDS)
+def compared(groups: Sequence[Sequence[str]], size: Row, seeds: int) -> Iterator[Row]:
+    """Yield schemes beside the first of their group, and the bound over all policies."""
+    for labels in groups:
+        for seed in range(seeds):
+            first: Row = {}
+            for label in labels:
+                row = run_case(label, size, seed)
+                first = first or row
+                for name in ("mean queueing s", "mean completion s"):
+                    row[f"{name} of the first"] = first[name]
+                saved = 1 - row["mean completion s"] / first["mean completion s"]
+                yield row | {"saved": 100 * saved}
+            name, case = "mean completion s", case_of(labels[0])
+            least = float(bound(*made(case, size, seed)).value)
+            yield {"scheme": f"bound of all policies, {labels[0]}", "seed": seed, name: least,
+                   f"{name} of the first": first[name]}  # fmt: skip
 
 
-def loss() -> Iterator[str]:
-    """Yield what a loss of added workers changes (Figure 8)."""
-    pairs = tuple(zip(LOSSY, (BASIC, IDEAL_CASE), strict=True))
-    yield from titled("Loss of added workers (Figure 8)", lyra_text.SMALL)
-    yield from table([*LOSSY, BASIC, IDEAL_CASE], SMALL, SEEDS)
-    yield from ratios([*pairs, *((BASELINE, case) for case in LOSSY)], SMALL, SEEDS, MEANS)
+def reclaims(run: Simulation) -> Row:
+    """Return figures of the decisions that reclaim servers, of scaling, and what was proved."""
+    solved = [json.loads(row[-1]) for row in run.log.rows("decisions")]
+    found = [row["reclaiming"] for row in solved if row.get("reclaiming")]
+    found = [row for row in found if row["on_loan"]]
+    busy = sum(row["demand"] - row.get("empty", 0) for row in found)
+    parts = [part for row in solved for part in row.values() if isinstance(part, dict)]
+    status = Counter(part["status"] for part in parts if "status" in part)
+    flexible = [row.get("flexible", 0) for row in found]
+    either = [row.get("flexible", 0) + row.get("empty", 0) for row in found]
+    return {
+        "of the demand left after empty servers by flexible ones, %":
+            100 * sum(flexible) / busy if busy else 0.0,
+        "of each demand by flexible ones, %": _share(flexible, found),
+        "of each demand by flexible or empty ones, %": _share(either, found),
+        "scaled": sum(row.get("scaled", 0) for row in solved),
+        "proved, %": 100 * status["optimal"] / max(1, status.total()),
+    }  # fmt: skip
 
 
-def wrong() -> Iterator[str]:
-    """Yield what wrong estimates change (Table 9)."""
-    yield from titled("Wrong estimates (Table 9)", lyra_text.SMALL)
-    yield from table([BASELINE, ELASTIC, *WRONG], SMALL, SEEDS)
-    pairs = [(BASELINE, case) for case in (ELASTIC, *WRONG)]
-    yield from ratios([*pairs, *((case, ELASTIC) for case in WRONG)], SMALL, SEEDS, MEANS)
+def _share(counts: Sequence[int], reclaimed: Sequence[Row]) -> float:
+    return 100 * mean(n / row["demand"] for n, row in zip(counts, reclaimed, strict=True))
 
 
-def shares() -> Iterator[str]:
-    """Yield the schemes by the share of elastic jobs (Figures 14 to 16)."""
-    yield from titled("The share of elastic jobs (Figures 14 to 16)", lyra_text.SHARES)
-    three = (*SCALING[1:], ELASTIC)
-    chosen = {share: [of_share(case, share) for case in three] for share in SHARES}
-    lossy = of_share(ELASTIC, 1.0, scaling_loss=0.2)
-    cases = [*(case for share in SHARES for case in chosen[share]), lossy]
-    yield from table([BASELINE, *cases], SMALL, SEEDS)
-    pairs = [(BASELINE, case) for case in cases]
-    for share in SHARES:
-        lyra = chosen[share][-1]
-        pairs += [(case, lyra) for case in chosen[share][:-1]]
-    pairs.append((lossy, chosen[1.0][-1]))
-    yield from ratios(pairs, SMALL, SEEDS, MEANS)
-    everywhere = chosen[1.0][1:]
-    yield from spreads(everywhere, SMALL, SEEDS, ("scaled",))
-    rows = [runs(case, SMALL, SEEDS) for case in everywhere]
-    each = [a["scaled"] / b["scaled"] for a, b in zip(*rows, strict=True)]
-    mean = sum(row["scaled"] for row in rows[0]) / sum(row["scaled"] for row in rows[1])
-    yield "Operations of scaling, Pollux over Lyra, where all jobs are elastic:\n"
-    yield "| of | ratio | least | most | paper |\n" + "|" + "---|" * 5
-    yield f"| all seeds | {mean:.2f} | {min(each):.2f} | {max(each):.2f} | 1.76 |\n"
+def mean(values: Iterable[float]) -> float:
+    """Return the mean, 0 of nothing."""
+    known = list(values)
+    return statistics.mean(known) if known else 0.0
 
 
-def bootstrap() -> Iterator[str]:
-    """Yield ten traces of days drawn from one of 15 days (Figure 12, whose traces have ten)."""
-    yield from titled("Ten resampled traces (Figure 12)", lyra_text.BOOTSTRAP, TRACES)
-    cases = [BASELINE, BASIC, IDEAL_CASE]
-    yield from table(cases, RESAMPLED, TRACES)
-    yield from ratios([(BASELINE, case) for case in cases[1:]], RESAMPLED, TRACES, MEANS)
-    yield "By trace, the baseline's time over Lyra's:\n"
-    head = [f"{case.label}, {time}" for case in cases[1:] for time in MEANS]
-    yield f"| trace | days at weekends | {' | '.join(head)} |\n|" + "---|" * (2 + len(head))
-    by_case = [runs(case, RESAMPLED, TRACES) for case in cases]
-    for trace in TRACES:
-        free = sum(day % 7 >= 5 for day in days_of(RESAMPLED, trace))
-        cells = [
-            f"{by_case[0][trace][name] / rows[trace][name]:.2f}"
-            for rows in by_case[1:]
-            for name in MEANS.values()
-        ]
-        yield f"| {trace} | {free} | {' | '.join(cells)} |"
-    yield f"\nThe trace has {WHOLE} days; the sixth and seventh of a week are its weekends.\n"
+def on_loan(size: Row, seeds: int) -> Iterator[Row]:
+    """Yield times of the jobs that Lyra runs on loan, and their times without it (Table 7)."""
+    for seed in range(seeds):
+        lyra, baseline = (
+            simulated(case_of(label), size, seed)
+            for label in ("Loan only: lyra", "Baseline (fifo)")
+        )
+        lent = sorted({row[0] for row in lyra.log.rows("segments") if '"i' in row[4]})
+        for name, said in {"queueing": "queueing", "jct": "completion"}.items():
+            before, after = (run.jobs[name].iloc[lent] for run in (baseline, lyra))
+            for part, q in (("mean", None), ("median", 0.5), ("p95", 0.95)):
+                pair = [float(t.mean() if q is None else t.quantile(q)) for t in (before, after)]
+                yield {"time": f"{part} {said}", "seed": seed, "jobs": len(lent),
+                       "baseline s": pair[0], "lyra s": pair[1],
+                       "ratio of a seed": pair[0] / pair[1]}  # fmt: skip
 
 
-def testbed() -> Iterator[str]:
-    """Yield Table 10 and Figure 17: the size of the testbed."""
-    yield from titled("Table 10 and Figure 17: the testbed's size", lyra_text.TESTBED, TRACES)
-    yield from table(TABLE_10, TESTBED, TRACES)
-    yield from ratios(PAIRS_10, TESTBED, TRACES)
-    loaning = [TABLE_10[k] for k in (1, 2, 3, 4)]
-    yield from spreads(loaning, TESTBED, TRACES, ("preempted, %",))
+def same_states(size: Row, seeds: int) -> Iterator[Row]:
+    """Yield what each method of reclaiming does in the states that `lyra` leads to (Figure 10)."""
+    by_seed = [_states(size, seed) for seed in range(seeds)]
+    found = [row for rows in by_seed for row in rows]
+    base = [_preempted(found, "lyra", level) for level in (0, 1)]
+    for name in RECLAIMING:
+        share = [_preempted(found, name, level) for level in (0, 1)]
+        each = [_preempted(r, name, 0) / _preempted(r, "lyra", 0) for r in by_seed if r]
+        best = sum(row[name][0] == row["exact"][0] for row in found)
+        yield {
+            "method": name, "preempted, %": share[0], "by lyra's": share[0] / base[0],
+            "least": min(each), "most": max(each), "collateral, %": share[1],
+            "collateral by lyra's": share[1] / base[1] if base[1] else 0.0,
+            "optimum found": f"{best} of {len(found)}",
+        }  # fmt: skip
 
 
-def readings() -> Iterator[str]:
-    """Yield other readings of the rules, at a load of 0.95."""
-    yield from titled("Why the figures differ from the paper's, at a load of 0.95", lyra_text.WHY)
-    yield from table(READINGS, BUSY, SEEDS)
-    yield from ratios(PAIRS_READINGS, BUSY, SEEDS, MEANS)
-    names = ("preempted, %", "borrowed in use, %", "borrowed in use on the least day, %")
-    yield from spreads((LOAN, ON_LOAN_ONLY), BUSY, SEEDS, names)
-    yield lyra_text.EXPLAINED
+def _preempted(found: Sequence[Row], name: str, level: int) -> float:
+    whole = "gpus" if level else "jobs"
+    return 100 * mean(row[name][level] / row[whole] for row in found)
 
 
-def optima() -> Iterator[str]:
-    """Yield what an optimum in the round saves."""
-    yield from titled("What an optimum in the round saves, at a load of 0.95", lyra_text.OPTIMUM)
-    yield from optimum(GROUPS, BUSY, SEEDS)
+def _states(size: Row, seed: int) -> list[Row]:
+    """Return what the methods do in the states of a simulation without elastic jobs."""
+    found: list[Row] = []
 
+    def compare(instance: Any, rng: np.random.Generator) -> Any:
+        results = {m: dlsched.solve(instance, m, seed=seed) for m in RECLAIMING}
+        gpus = sum(s.gpus for s in instance.servers[: instance.demand])
+        row: Row = {"demand": instance.demand, "jobs": len(instance.jobs), "gpus": gpus}
+        found.append(row | {m: [float(v) for v in r.objective] for m, r in results.items()})
+        return results["lyra"].solution
 
-def figure10() -> Iterator[str]:
-    """Yield Figure 10."""
-    yield from titled("Figure 10: reclaiming in the same states", "")
-    yield from figure_10(OVERLOADED, SEEDS)
-
-
-EVERYWHERE = [of_share(case, 1.0) for case in (*SCALING[1:], ELASTIC)]
-"""AFS, Pollux and Lyra where all jobs are elastic."""
-
-
-def calibrated(load: float) -> Iterator[str]:
-    """Yield rows 1 to 5 and 9 of Table 5 at a load, at the lower one 1, 2 and 9."""
-    size = BUSY._replace(load=load)
-    cases = [BASELINE, *(SCENARIOS if load == LOADS[-1] else SCENARIOS[:1]), LOAN]
-    yield from titled(f"Table 5 on the calibrated workload, load {load:g}", lyra_text.CALIBRATED)
-    yield from table(cases, size, SEEDS, bounded=True)
-    metrics = METRICS | {"both in use": "overall"}
-    yield from ratios([(BASELINE, case) for case in cases[1:]], size, SEEDS, metrics)
-    yield from spreads(cases, size, SEEDS, ("both in use, %", "preempted, %"))
-
-
-def calibrated_elastic(load: float) -> Iterator[str]:
-    """Yield elastic scaling alone (Tables 5 and 9, Figures 14 and 15) at a load."""
-    size = BUSY._replace(load=load)
-    title = f"Elastic scaling alone on the calibrated workload, load {load:g}"
-    yield from titled(title, lyra_text.CALIBRATED)
-    others = [SCALING[0], *SCALING[1:], WRONG[-1]]
-    everywhere = EVERYWHERE if load == LOADS[-1] else []
-    yield from table([BASELINE, *others, ELASTIC, *everywhere], size, SEEDS)
-    pairs = [(BASELINE, case) for case in (ELASTIC, *others, *everywhere)]
-    pairs += [(case, ELASTIC) for case in others]
-    pairs += [(case, everywhere[-1]) for case in everywhere[:-1]]
-    yield from ratios(pairs, size, SEEDS, MEANS | {"training in use": "usage"})
-
-
-SECTIONS = {
-    "scaling": scaling,
-    "loaning": loaning,
-    "table7": table7,
-    "scenarios": scenarios,
-    "wrong": wrong,
-    "testbed": testbed,
-    "bootstrap": bootstrap,
-    "shares": shares,
-    "table6": table6,
-    "loss": loss,
-    "figure10": figure10,
-    "readings": readings,
-    "optimum": optima,
-    **{f"calibrated-{load:g}": partial(calibrated, load) for load in LOADS},
-    **{f"elastic-{load:g}": partial(calibrated_elastic, load) for load in LOADS},
-}
-
-if __name__ == "__main__":
-    write("lyra_simulation", SECTIONS, arguments())
+    training, days = size["training"], size["days"]
+    drawn: Row = {"days": days, "load": size["load"], "elastic": False, "most_days": 0.5}
+    workload = lyra_workload(training, seed=seed, **drawn)
+    cluster = lyra_cluster(training, size["inference"], days=days, step=RECLAIM_STEP, seed=seed)
+    run = simulate(workload, cluster, "lyra", method=compare, seed=seed)
+    if not (report := run.audit()):
+        raise SystemExit(f"Figure 10, seed {seed}: {report.violations[0].message}")
+    return found

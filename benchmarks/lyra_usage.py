@@ -45,12 +45,13 @@ def usage(
     borrowed, used = _by_day(spans, days, size)
     requests = float(inference_load(days, seed=seed).mean())
     both = held["t"] / (8 * end) + held["i"] / (size * end) + requests * inference
+    least = min((used[borrowed > 0] / borrowed[borrowed > 0]).tolist(), default=0)
     return {
-        "usage": 100 * held["t"] / (8 * training * end),
-        "loan_usage": 100 * held["i"] / lent if lent else 0.0,
-        "borrowed_usage": 100 * float(used.sum() / borrowed.sum()) if borrowed.sum() else 0.0,
-        "least_day": 100 * min((used[borrowed > 0] / borrowed[borrowed > 0]).tolist(), default=0),
-        "overall": 100 * both / (training + inference),
+        "training in use, %": 100 * held["t"] / (8 * training * end),
+        "loan in use, %": 100 * held["i"] / lent if lent else 0.0,
+        "borrowed in use, %": 100 * float(used.sum() / borrowed.sum()) if borrowed.sum() else 0.0,
+        "borrowed in use on the least day, %": 100 * least,
+        "both in use, %": 100 * both / (training + inference),
     }
 
 

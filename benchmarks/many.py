@@ -26,8 +26,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from figures import arguments, write
-
 from dlsched.sweeps import Store, merge, read_suite, run_suite
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.work import Outcome
@@ -251,8 +249,7 @@ def _copies(few: Path, many: Path) -> None:
         store.fill(outcomes())
 
 
+SECTIONS = {"runs": runs, "plan": plan, "report": report}
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["way"]:
-        one_way(sys.argv[2], Path(sys.argv[3]))
-    else:
-        write("many", {"runs": runs, "plan": plan, "report": report}, arguments())
+    one_way(sys.argv[2], Path(sys.argv[3]))

@@ -1,21 +1,15 @@
 """MAST against federated schedulers, and its rule against better solutions, on drawn workloads.
 
-    python benchmarks/mast_simulation.py [load-1.3 load-2.5 busy latency allocation methods]
-
-Without arguments all sections; prints markdown and writes it to
-benchmarks/figures/mast_simulation.md. The inputs are drawn: MAST's traces are not public. Every
-simulation is audited. Times are CPU seconds of everything but the audit.
+Every simulation is audited. Times are CPU seconds of everything but the audit.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from claims_only.latency import allocation_rate, preemptions, violations, waits
-from figures import arguments, write
 
 import dlsched
 from dlsched.problems.dispatch import Instance, Solution
@@ -25,19 +19,12 @@ from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 
+Row = dict[str, Any]
 HOURS = 8
 SEEDS = range(5)
-LOADS: dict[str, tuple[float, float]] = {
-    "load-1.3": (1.3, 0.9),
-    "load-2.5": (2.5, 0.9),
-    "busy": (2.5, 2.5),
-}
-"""What arrives over what the clusters can do, and the quotas over it; with the last nearly all that
-arrives is within quota, so that workloads of high priority compete with one another."""
-LIMITS = (600, 1800)
-HIGH = 3
-"""Priorities from 1 to this count as high; they are 39 % of the workloads."""
-POLICIES: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
+HIGH, LOWEST = 3, 7
+"""Priorities from 1 to 3 count as high, 39 % of the workloads; 7 is that of what is over quota."""
+POLICIES: tuple[tuple[str, str, str | None, Row], ...] = (
     ("mast", "mast", None, {}),
     ("mast, a pass every 300 s", "mast", None, {"interval": 300}),
     ("mast, only the least used region", "mast", "top_k", {}),
@@ -45,9 +32,6 @@ POLICIES: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
     ("local", "local", None, {}),
 )
 """Label, policy, method (None: the paper's, counted) and options."""
-METHOD_SEEDS = 10
-LOWEST = 7
-"""The priority of what is over quota."""
 
 
 class Counted:
@@ -91,141 +75,75 @@ def late(
     return int(table["violations"].sum()), int(table["waits"].sum())
 
 
-def share(part: int, whole: int) -> str:
-    """Return a percentage with its numbers."""
-    return f"{100 * part / whole:.1f} % ({part} of {whole})" if whole else "-"
+def policies(load: float, quota: float) -> Iterator[Row]:
+    """Yield MAST beside workloads that are bound on arrival to a region, or to a cluster.
 
-
-def policies(load: float, quota: float) -> Iterator[str]:
-    """Yield MAST beside workloads that are bound on arrival to a region, or to a cluster."""
-    yield (
-        f"## Load {load:g}, quotas of {quota:g}, {HOURS} hours, 4 regions of 2 clusters of 20 "
-        f"machines of 8 GPUs, 2 types; workloads of {len(SEEDS)} seeds together\n"
-    )
-    yield "Waits of workloads within quota; the worst hour is the one of all seeds with the largest"
-    yield "share of them over 10 minutes at priorities 1 to 3. By seed: least to most. Worse seeds:"
-    yield "those in which a larger share of the waits is over 10 minutes than with `mast`; better"
-    yield "ones: a smaller share. Less allocated: seeds in which fewer GPU hours are allocated than"
-    yield "with `mast`. Cache hits: plans asked for that the negative cache answers.\n"
-    yield (
-        "| policy | waits over 10 min | by seed | worse seeds | better seeds | over 30 min "
-        "| over 10 min, priorities 1 to 3 | worst hour | preemptions a workload "
-        "| preemptions by seed | of priority 1 within quota | GPUs allocated | allocated by seed "
-        "| less allocated | cache hits | CPU s |"
-    )
-    yield "|" + "---|" * 16
-    first_parts: list[float] = []
-    first_rates: list[float] = []
+    `load` is what arrives over what the clusters can do, `quota` the quotas over it.
+    """
+    first: dict[int, Row] = {}
     for label, policy, method, options in POLICIES:
-        counts = [[0, 0] for _ in range(3)]
-        stopped = jobs = first = 0
-        rates, seconds, rule, hours = [], 0.0, Counted(), []
-        parts: list[float] = []
-        stops: list[float] = []
         for seed in SEEDS:
             cluster = mast_cluster(seed=seed)
             workload = mast_workload(cluster, HOURS, load=load, quota=quota, seed=seed)
+            rule = Counted()
             run, spent = measured(workload, cluster, policy, method or rule, **options)
-            seconds += spent
-            found = (late(run, LIMITS[0]), late(run, LIMITS[1]), late(run, LIMITS[0], HIGH))
-            for count, (part, whole) in zip(counts, found, strict=True):
-                count[0] += part
-                count[1] += whole
-            parts.append(100 * found[0][0] / max(1, found[0][1]))
-            hours += [
-                late(run, LIMITS[0], HIGH, 3600 * hour, 3600 * (hour + 1)) for hour in range(HOURS)
-            ]
+            row: Row = {"policy": label, "seed": seed, "CPU s": spent, "jobs": len(workload.jobs)}
+            row["over 10 min"], row["waits"] = late(run, 600)
+            row["over 30 min"], _ = late(run, 1800)
+            row["high over 10 min"], row["high waits"] = late(run, 600, HIGH)
+            hours = [late(run, 600, HIGH, 3600 * h, 3600 * (h + 1)) for h in range(HOURS)]
+            row["worst hour"] = max(100 * part / max(1, whole) for part, whole in hours)
             table = preemptions(run.log)
-            own = int(table["preemptions"].sum())
-            stopped, jobs = stopped + own, jobs + len(workload.jobs)
-            stops.append(own / len(workload.jobs))
-            first += int(table["within_quota"].get(1, 0))
-            rates.append(allocation_rate(run.log, 0, 3600 * HOURS))
-        cells = [share(part, whole) for part, whole in counts]
-        worst = share(*max(hours, key=lambda hour: (hour[0] / max(1, hour[1]), hour[1])))
-        hits = share(rule.hits, rule.attempts)
-        rates = [100 * rate for rate in rates]
-        first_parts, first_rates = first_parts or parts, first_rates or rates
-        pairs = list(zip(parts, first_parts, strict=True))
-        less = sum(a < b for a, b in zip(rates, first_rates, strict=True))
-        yield (
-            f"| {label} | {cells[0]} | {min(parts):.1f} to {max(parts):.1f} % "
-            f"| {sum(a > b for a, b in pairs)} | {sum(a < b for a, b in pairs)} "
-            f"| {' | '.join(cells[1:])} | {worst} | {stopped / jobs:.2f} "
-            f"| {min(stops):.2f} to {max(stops):.2f} | {first} "
-            f"| {sum(rates) / len(rates):.1f} % | {min(rates):.1f} to {max(rates):.1f} % "
-            f"| {less} | {hits} | {seconds:.1f} |"
-        )
-    yield (
-        "\nThe paper, in production or on its own trace: MAST below 1.3 % at all times, federated "
-        "up to 50 % at high priority in busy hours (section 5.6); one preemption a workload, "
-        'priority 1 may never be preempted (5.1); 98 % allocated (5.2); "about 80 %" of cache hits '
-        "(4.3)."
-    )
+            row["preempted"] = int(table["preemptions"].sum())
+            row["of priority 1 within quota"] = int(table["within_quota"].get(1, 0))
+            row["allocated"] = 100 * allocation_rate(run.log, 0, 3600 * HOURS)
+            row["late"] = 100 * row["over 10 min"] / max(1, row["waits"])
+            if rule.attempts:
+                row |= {"plans": rule.attempts, "hits": rule.hits}
+            base = first.setdefault(seed, row)
+            row["worse"] = row["late"] > base["late"]
+            row["better"] = row["late"] < base["late"]
+            row["less allocated"] = row["allocated"] < base["allocated"]
+            yield row | {"preemptions": row["preempted"] / row["jobs"]}
 
 
-def latency() -> Iterator[str]:
-    """Yield how long workloads wait within and over quota (Figure 11)."""
-    yield "## Figure 11: waits within and over quota, under `mast`\n"
-    yield "Minutes from a submission or preemption to the next start, of waits that begin in the 8"
-    yield f"hours; percentiles over {len(SEEDS)} seeds together. A wait counts as over quota if it"
-    yield "began so.\n"
-    yield (
-        "| load | waits within quota | P50, within | P95, within | longest, within | over quota "
-        "| P50, over | P95, over | longest, over |\n"
-        "|---|---|---|---|---|---|---|---|---|"
-    )
-    for name, (load, quota) in LOADS.items():
-        found: dict[bool, list[float]] = {True: [], False: []}
+def latency(loads: dict[str, tuple[float, float]]) -> Iterator[Row]:
+    """Yield how long workloads wait within and over quota, in minutes (Figure 11)."""
+    for name, (load, quota) in loads.items():
+        row: Row = {"load": name}
+        found: dict[str, list[float]] = {"within": [], "over": []}
         for seed in SEEDS:
             cluster = mast_cluster(seed=seed)
             workload = mast_workload(cluster, HOURS, load=load, quota=quota, seed=seed)
             run, _ = measured(workload, cluster, "mast", None)
             table = waits(run.log)
             table = table[(table["begin"] > 0) & (table["begin"] < 3600 * HOURS)]
-            for within in found:
-                chosen = table[(table["rank"] < LOWEST) == within]
-                found[within] += (chosen["seconds"].astype(float) / 60).tolist()
-        cells = []
-        for seconds in found.values():
-            values = sorted(seconds)
-            at = (values[int(p * len(values))] for p in (0.5, 0.95))
-            cells += [str(len(values)), *(f"{v:.1f}" for v in at), f"{values[-1]:,.0f}"]
-        yield f"| {name} | {' | '.join(cells)} |"
-    yield (
-        "\nThe paper's Figure 11 has consistently low latencies within quota, erratic ones over "
-        "quota (section 5.5)."
-    )
+            for part, chosen in (
+                ("within", table["rank"] < LOWEST),
+                ("over", table["rank"] >= LOWEST),
+            ):
+                found[part] += (table[chosen]["seconds"].astype(float) / 60).tolist()
+        for part, minutes in found.items():
+            values = sorted(minutes)
+            row[f"waits, {part}"] = len(values)
+            row |= {f"P{p}, {part}": values[int(p / 100 * len(values))] for p in (50, 95)}
+            row[f"longest, {part}"] = values[-1]
+        yield row
 
 
-def allocation() -> Iterator[str]:
+def allocation(load: float, quota: float) -> Iterator[Row]:
     """Yield the allocation rate by the size of the clusters (Figure 5)."""
-    load, quota = LOADS["load-2.5"]
-    yield f"## Figure 5: GPUs allocated by the size of the clusters, load {load:g}, `mast`\n"
-    yield f"4 regions of 2 clusters with one type of GPU, {HOURS} hours, means of"
-    yield f"{len(SEEDS)} seeds. Lost to room: share of the GPU hours free while a workload waits."
-    yield "The paper has 98 % allocated.\n"
-    yield (
-        "| GPUs of a cluster | workloads | largest | allocated | least | most | lost to room "
-        "| CPU s |"
-    )
-    yield "|---|---|---|---|---|---|---|---|"
     for machines in (10, 20, 40):
-        jobs, largest, rates, lost, seconds = 0, 0, [], [], 0.0
         for seed in SEEDS:
             cluster = mast_cluster(4, 2, machines, types=1, seed=seed)
             workload = mast_workload(cluster, HOURS, load=load, quota=quota, seed=seed)
             run, spent = measured(workload, cluster, "mast", None)
-            seconds += spent
-            jobs += len(workload.jobs)
-            largest = max(largest, *(j.gpus for j in workload.jobs))
-            rates.append(100 * allocation_rate(run.log, 0, 3600 * HOURS))
-            lost.append(100 * free_while_waiting(run))
-        yield (
-            f"| {8 * machines} | {jobs / len(SEEDS):.0f} | {largest} "
-            f"| {sum(rates) / len(rates):.1f} % | {min(rates):.1f} % | {max(rates):.1f} % "
-            f"| {sum(lost) / len(lost):.1f} % | {seconds:.1f} |"
-        )
+            yield {
+                "GPUs of a cluster": 8 * machines, "seed": seed, "workloads": len(workload.jobs),
+                "largest": max(job.gpus for job in workload.jobs), "CPU s": spent,
+                "allocated": 100 * allocation_rate(run.log, 0, 3600 * HOURS),
+                "lost to room": 100 * free_while_waiting(run),
+            }  # fmt: skip
 
 
 def free_while_waiting(run: Simulation) -> float:
@@ -261,26 +179,11 @@ class Compared:
         return rule.solution
 
 
-def methods() -> Iterator[str]:
+def methods(seeds: int) -> Iterator[Row]:
     """Yield MAST's rule and the exact method in the same place."""
-    yield (
-        f"## The rule and the optimum of every pass: 2 regions of 2 clusters of 8 machines, load "
-        f"{LOADS['load-1.3'][0]:g}, {HOURS} hours\n"
-    )
-    yield "Mean completion times in seconds; the bound holds for all policies. Saved: share of the"
-    yield "rule's mean completion time by which the optimum's is shorter. Better passes: those of"
-    yield "the rule's simulation in which the optimum of `dispatch` is better than its answer. All"
-    yield "optima are proved.\n"
-    yield (
-        "| seed | workloads | mast | exact | bound | saved by exact | makespan saved "
-        "| preemptions, mast | preemptions, exact | better passes | CPU s, mast | CPU s, exact |"
-    )
-    yield "|" + "---|" * 12
-    means: dict[str, list[float]] = {}
-    saved = []
-    for seed in range(METHOD_SEEDS):
+    for seed in range(seeds):
         cluster = mast_cluster(2, 2, 8, types=1, seed=seed)
-        workload = mast_workload(cluster, HOURS, load=LOADS["load-1.3"][0], scale=0.5, seed=seed)
+        workload = mast_workload(cluster, HOURS, load=1.3, scale=0.5, seed=seed)
         rule, own = measured(workload, cluster, "mast", None)
         best, spent = measured(workload, cluster, "mast", "exact", time_limit=60)
         solved = [entry for entry in best.rounds["solved"] if '"status"' in entry]
@@ -288,34 +191,14 @@ def methods() -> Iterator[str]:
             raise SystemExit(f"seed {seed}: a pass was not proved")
         compared = Compared()
         measured(workload, cluster, "mast", compared)
-        bound = float(rule.bound("mean_jct").value)
-        row = [run.summary["mean_jct"] for run in (rule, best)]
-        for name, value in zip(("mast", "exact", "bound"), [*row, bound], strict=True):
-            means.setdefault(name, []).append(value)
-        saved.append(1 - row[1] / row[0])
+        mine, theirs = (run.summary["mean_jct"] for run in (rule, best))
         span = 1 - best.summary["makespan"] / rule.summary["makespan"]
-        yield (
-            f"| {seed} | {len(workload.jobs)} | {' | '.join(f'{v:,.0f}' for v in [*row, bound])} "
-            f"| {100 * saved[-1]:.1f} % | {100 * span:.1f} % | {rule.summary['preemptions']} "
-            f"| {best.summary['preemptions']} | {compared.better} of {compared.passes} "
-            f"| {own:.1f} | {spent:.1f} |"
-        )
-    average = {name: sum(values) / len(values) for name, values in means.items()}
-    yield (
-        f"| mean | | {' | '.join(f'{value:,.0f}' for value in average.values())} "
-        f"| {100 * (1 - average['exact'] / average['mast']):.1f} % | | | | | | |"
-    )
-    yield (
-        f"\nThe optimum's mean completion time is shorter with {sum(v > 0 for v in saved)} of the "
-        f"{len(saved)} seeds, longer with {sum(v < 0 for v in saved)}."
-    )
-
-
-SECTIONS = {name: partial(policies, *given) for name, given in LOADS.items()} | {
-    "latency": latency,
-    "allocation": allocation,
-    "methods": methods,
-}
-
-if __name__ == "__main__":
-    write("mast_simulation", SECTIONS, arguments())
+        yield {
+            "seed": seed, "workloads": len(workload.jobs), "mast": mine, "exact": theirs,
+            "bound": float(rule.bound("mean_jct").value), "makespan saved": 100 * span,
+            "saved by exact": 100 * (1 - theirs / mine),
+            "preemptions, mast": rule.summary["preemptions"],
+            "preemptions, exact": best.summary["preemptions"],
+            "better passes": f"{compared.better} of {compared.passes}",
+            "CPU s, mast": own, "CPU s, exact": spent,
+        }  # fmt: skip

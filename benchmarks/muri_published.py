@@ -1,39 +1,33 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
-    python benchmarks/muri_published.py [trace3 trace1 trace2 trace4 exact exact_large weights
-                                         shapes bottlenecks noise audits]
-
-Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
-ours, the published value and their relative difference; figures are in
-benchmarks/figures/muri_published.md. Processor seconds depend less than seconds on what else the
-machine does.
+Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Processor seconds
+depend less than seconds on what else the machine does.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from functools import cache, partial
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
-from figures import arguments, write
+from code_version import ROOT
 from published import simulate
 from published.muri.blossom import heaviest
+from runs import Row
 
 from dlsched.simulation import Cluster, Workload
 
-DATA = Path(__file__).parents[1].parent / "shared/data/muri"
+DATA = ROOT.parent / "shared" / "data" / "muri"
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
 LARGE = ("trace2", "trace4")
 """Traces on which other matchings and variants would take an hour."""
 METRICS = ("mean_jct", "makespan", "p99_jct")
 MURI = ("muri_s", "muri_l")
 NOISE = (0.2, 0.4, 0.6, 0.8, 1.0)
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+VARIANTS: dict[str, tuple[str, Row]] = {
     "worst_order": ("muri_l, worst order", {"worst_order": True}),
     "no_blossom": ("muri_l, without Blossom", {"method": "in_order"}),
     "max_group_2": ("muri_l, at most 2", {"max_group_size": 2}),
@@ -47,14 +41,6 @@ PAIRS = (
 )
 """The policies of Figures 9 and 10, and those that they are compared with."""
 CLUSTER = Cluster.uniform(8, 8)
-
-
-class Run(NamedTuple):
-    """Metrics of a simulation, and the processor seconds and seconds that it took."""
-
-    metrics: dict[str, float]
-    cpu: float
-    seconds: float
 
 
 @cache
@@ -76,59 +62,40 @@ def published() -> Any:
     return first | known | {"figure_13": more["figure_13"]}
 
 
-@cache
-def compile_matching() -> None:
-    """Compile or load the matching, before a clock starts."""
-    heaviest(1 - np.eye(2))
+def printed(trace: str, policy: str) -> Any:
+    """Return what is printed of a policy or a variant on a trace."""
+    if policy in VARIANTS:
+        return published()["figures"][policy][trace]
+    return published()["traces"][trace][policy]
 
 
-def measure(jobs: Workload, policy: str, **options: Any) -> Run:
-    """Simulate, audit, and return the metrics."""
-    compile_matching()
-    began, cpu = time.perf_counter(), time.process_time()
+def measure(jobs: Workload, policy: str, **options: Any) -> Row:
+    """Simulate, audit, and return the metrics and the processor seconds."""
+    heaviest(1 - np.eye(2))  # compiled or loaded before the clock starts
+    began = time.process_time()
     run = simulate(jobs, CLUSTER, policy, **options)
-    took = time.process_time() - cpu, time.perf_counter() - began
+    spent = time.process_time() - began
     report = run.audit()
     assert report.feasible, report.violations[:3]
-    return Run({name: run.summary[name] for name in METRICS}, *took)
+    return {name: run.summary[name] for name in METRICS} | {"CPU s": spent}
 
 
 @cache
-def result(trace: str, policy: str, **options: Any) -> Run:
-    """Simulate one of the four traces, once."""
+def result(trace: str, policy: str, **options: Any) -> Row:
+    """Simulate a policy or a variant on a trace, once."""
+    if policy in VARIANTS:
+        return measure(workload(trace), "muri_l", **VARIANTS[policy][1])
     return measure(workload(trace), policy, **options)
 
 
-def beside(run: Run, printed: dict[str, float]) -> str:
-    """Return cells for each metric: ours, and the relative difference to what is printed."""
-    cells = []
-    for name in METRICS:
-        ours = run.metrics[name]
-        if name in printed:
-            cells.append(f"{ours:,.3f} | {printed[name]:,.3f} | {ours / printed[name] - 1:+.1e}")
-        else:
-            cells.append(f"{ours:,.3f} | - | -")
-    return f"{' | '.join(cells)} | {run.cpu:.1f}"
-
-
-def family(name: str) -> Iterator[str]:
+def family(name: str) -> Iterator[Row]:
     """Yield all policies on a trace, with arrivals and with all jobs at 0.
 
     On the smaller traces also Muri with other matchings, and the variants of Figures 11 and 12.
     """
-    yield f"## {name}: printed figures, and ours\n"
-    yield (
-        "Seconds. `muri` in brackets: heaviest matchings of rustworkx instead of those of the "
-        "public code. `split` as in the public code now; the mean of muri_l on trace 3 was printed "
-        "with it, and `rerun` is the public code run again.\n"
-    )
-    cells = "".join(f" {metric}, ours | printed | difference |" for metric in METRICS)
-    yield f"| trace | policy |{cells} CPU s |"
-    yield "|" + "---|" * 12
-    figures = published()["figures"]
     for trace in (name, f"{name}_pr"):
-        rows: list[tuple[str, str, dict[str, Any], dict[str, float]]] = []
         known = {policy: dict(values) for policy, values in published()["traces"][trace].items()}
+        rows: list[tuple[str, str, Row, Row]] = []
         if trace == "trace3":
             mean_split = {"mean_jct": known["muri_l"].pop("mean_jct")}
             rows.append(("muri_l, split", "muri_l", {"split": True}, mean_split))
@@ -137,214 +104,105 @@ def family(name: str) -> Iterator[str]:
         rows += [(policy, policy, {}, values) for policy, values in known.items()]
         if name not in LARGE:
             rows += [(f"{p} (muri)", p, {"method": "muri"}, known[p]) for p in MURI]
-        for variant, (label, options) in VARIANTS.items():
-            if trace in figures[variant] and name not in LARGE:
-                rows.append((label, "muri_l", options, figures[variant][trace]))
+            figures = published()["figures"]
+            rows += [
+                (label, variant, {}, figures[variant][trace])
+                for variant, (label, _) in VARIANTS.items()
+                if trace in figures[variant]
+            ]
         for label, policy, options, values in rows:
-            yield f"| {trace} | {label} | {beside(result(trace, policy, **options), values)} |"
-    if name in LARGE:
-        yield from ratios((name, f"{name}_pr"))
+            ours, row = result(trace, policy, **options), {"table": 0, "trace": trace}
+            row["policy"] = label
+            for metric in METRICS:
+                row[f"{metric}, ours"] = f"{ours[metric]:,.3f}"
+                there = metric in values
+                row[f"{metric}, printed"] = f"{values[metric]:,.3f}" if there else "-"
+                off = f"{ours[metric] / values[metric] - 1:+.1e}" if there else "-"
+                row[f"{metric}, difference"] = off
+            yield row | {"CPU s": f"{ours['CPU s']:.1f}"}
+    for policy, base in PAIRS if name in LARGE else ():
+        for trace in (name, f"{name}_pr"):
+            yield {"table": 1, "policy": policy, "over": base} | over(trace, policy, base)
 
 
-def ratios(traces: tuple[str, ...]) -> Iterator[str]:
-    """Yield one policy's metrics over another's, ours and as printed."""
-    yield "\nRatios of a policy's metrics over another's, ours and of the printed figures.\n"
-    titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
-    yield f"| policy | over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 9
-    for policy, base in PAIRS:
-        for trace in traces:
-            printed = published()["traces"][trace]
-            ours = [result(trace, name).metrics for name in (policy, base)]
-            cells = over(*ours, printed[policy], printed[base])
-            yield f"| {policy} | {base} | {trace} | {cells} |"
+def over(trace: str, policy: str, base: str, metrics: Sequence[str] = METRICS) -> Row:
+    """Return the ratios of two policies' metrics, ours and as printed."""
+    row: Row = {"trace": trace}
+    for metric in metrics:
+        for whose, of in (("ours", result), ("printed", printed)):
+            top, bottom = (of(trace, name)[metric] for name in (policy, base))
+            row[f"{metric}, {whose}"] = f"{top / bottom:.2f}"
+    return row
 
 
-def exact() -> Iterator[str]:
+def exact() -> Iterator[Row]:
     """Yield what the best groups of every round are worth."""
-    yield "## Heuristic and optimum in the round\n"
-    yield (
-        "Mean completion time and makespan, seconds. `template`: the authors' rounds of matching. "
-        "`exact`: of the same selected jobs, within 64 GPUs, the groups with the largest sum of "
-        "efficiencies, proved by HiGHS in every round. Saved: share of the heuristic's.\n"
-    )
-    yield from optimum(("trace3", "trace3_pr"), "groups")
-
-
-def exact_large() -> Iterator[str]:
-    """Yield the same for the traces of 1,494 jobs."""
-    yield "## The same, on the traces of 1,494 jobs\n"
-    yield from optimum(("trace1", "trace1_pr"), "groups")
-
-
-def weights() -> Iterator[str]:
-    """Yield the same, with each efficiency counted once a GPU."""
-    yield "## The same on trace 3, efficiencies weighed by GPUs\n"
-    yield from optimum(("trace3", "trace3_pr"), "gpus")
-
-
-def optimum(traces: tuple[str, ...], weigh_by: str) -> Iterator[str]:
-    """Yield a table of heuristic and optimum."""
-    yield (
-        "| trace | policy | mean_jct, template | mean_jct, exact | mean saved "
-        "| makespan, template | makespan, exact | makespan saved | CPU s, template | CPU s, exact |"
-    )
-    yield "|" + "---|" * 10
-    for trace in traces:
+    for trace in ("trace3", "trace3_pr"):
         for policy in MURI:
-            base, best = (
-                result(trace, policy),
-                result(trace, policy, method="exact", weigh_by=weigh_by),
-            )
-            cells = []
-            for name in ("mean_jct", "makespan"):
-                ours, least = base.metrics[name], best.metrics[name]
-                cells.append(f"{ours:,.0f} | {least:,.0f} | {1 - least / ours:.1%}")
-            cells.append(f"{base.cpu:.0f} | {best.cpu:.0f}")
-            yield f"| {trace} | {policy} | {' | '.join(cells)} |"
+            found = {
+                "template": result(trace, policy),
+                "exact": result(trace, policy, method="exact", weigh_by="groups"),
+            }
+            row: Row = {"trace": trace, "policy": policy}
+            for metric, name in {"mean_jct": "mean", "makespan": "makespan"}.items():
+                values = [run[metric] for run in found.values()]
+                row |= {f"{metric}, {how}": run[metric] for how, run in found.items()}
+                row[f"{name} saved"] = f"{1 - values[1] / values[0]:.1%}"
+            yield row | {f"CPU s, {how}": run["CPU s"] for how, run in found.items()}
 
 
-RATIOS = {
-    "SRTF and SRSF": ("muri_s", ("srtf", "srsf")),
-    "Tiresias and AntMan": ("muri_l", ("tiresias", "antman")),
-    "Themis, repeated in shape only,": ("muri_l", ("themis",)),
-}
-"""The tables of ratios: policies, and the Muri that they are compared with."""
+RATIOS = {"muri_s": ("srtf", "srsf"), "muri_l": ("tiresias", "antman"), "muri_l ": ("themis",)}
+"""The tables of ratios: the Muri that policies are compared with; Themis is alike in shape only."""
 
 
-def shapes() -> Iterator[str]:
+def shapes() -> Iterator[Row]:
     """Yield the ratios of Figures 9 to 12, beside those of the printed figures."""
-    yield "## Figures 9 to 12: ratios over Muri's, ours and printed\n"
-    titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
-    for label, (muri, policies) in RATIOS.items():
-        yield f"{label} over {muri}.\n"
-        yield f"| policy | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+    for table, (muri, policies) in enumerate(RATIOS.items()):
         for policy in policies:
             for trace in TRACES:
-                printed = published()["traces"][trace]
-                ours = [result(trace, name).metrics for name in (policy, muri)]
-                yield f"| {policy} | {trace} | {over(*ours, printed[policy], printed[muri])} |"
-        yield ""
-    yield "Variants of Muri-L over Muri-L as it is.\n"
-    yield f"| variant | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
-    for variant, (label, options) in VARIANTS.items():
-        for trace, printed in published()["figures"][variant].items():
+                row: Row = {"table": table, "policy": policy}
+                yield row | over(trace, policy, muri.strip())
+    for variant, (label, _) in VARIANTS.items():
+        for trace in published()["figures"][variant]:
             if trace in TRACES:
-                base = published()["traces"][trace]["muri_l"]
-                ours = [result(trace, "muri_l", **each).metrics for each in (options, {})]
-                yield f"| {label} | {trace} | {over(*ours, printed, base, METRICS[:2])} |"
-    yield "\nAntMan over Muri-L with groups of at most so many jobs.\n"
-    yield f"| groups | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
+                row = {"table": 3, "variant": label}
+                yield row | over(trace, variant, "muri_l", METRICS[:2])
     for size in (2, 3):
         for trace in ("trace1_pr", "trace3_pr"):
-            printed = published()["figures"][f"max_group_{size}"][trace]
-            antman = published()["traces"][trace]["antman"]
-            limited = result(trace, "muri_l", max_group_size=size).metrics
-            ours = [result(trace, "antman").metrics, limited]
-            yield f"| {size} | {trace} | {over(*ours, antman, printed, METRICS[:2])} |"
-    yield "\nAntMan over Tiresias and over Themis.\n"
-    yield f"| over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+            row = {"table": 4, "groups": size}
+            yield row | over(trace, "antman", f"max_group_{size}", METRICS[:2])
     for other in ("tiresias", "themis"):
         for trace in TRACES:
-            printed = published()["traces"][trace]
-            ours = [result(trace, name).metrics for name in ("antman", other)]
-            yield f"| {other} | {trace} | {over(*ours, printed['antman'], printed[other])} |"
+            yield {"table": 5, "over": other} | over(trace, "antman", other)
 
 
-def over(
-    ours: dict[str, float],
-    our_base: dict[str, float],
-    printed: dict[str, float],
-    printed_base: dict[str, float],
-    metrics: tuple[str, ...] = METRICS,
-) -> str:
-    """Return the cells of ratios, ours and printed, of each metric."""
-    return " | ".join(
-        f"{ours[m] / our_base[m]:.2f} | {printed[m] / printed_base[m]:.2f}" for m in metrics
-    )
-
-
-def bottlenecks() -> Iterator[str]:
+def bottlenecks() -> Iterator[Row]:
     """Yield Figure 13 on the authors' jobs."""
-    yield "## Figure 13: kinds of bottleneck\n"
-    yield (
-        "The authors' jobs with models of one, two and three kinds of bottleneck, and trace 3 with "
-        "four. Seconds of mean completion time, theirs as published; `split` dissolves groups that "
-        "take longer than their jobs one after another. `queues`: jobs in the queues of Tiresias, "
-        "a function of the public code that none of its policies calls.\n"
-    )
-    yield (
-        "| kinds | policy | mean completion s | published | difference | ratio over Muri "
-        "| published ratio |"
-    )
-    yield "|" + "---|" * 7
     for kinds in range(1, 5):
         jobs = workload(f"job_type_{kinds}" if kinds < 4 else "trace3")
-        printed = published()["figure_13"][f"job_type_{kinds}"]
+        known = published()["figure_13"][f"job_type_{kinds}"]
         for policy, muri in (("srtf", MURI[0]), ("tiresias", MURI[1])):
-            base = measure(jobs, policy).metrics["mean_jct"]
-            theirs = printed[policy]["mean_jct"]
-            yield (
-                f"| {kinds} | {policy} | {base:,.4f} | {theirs:,.4f} | {base / theirs - 1:+.1e} "
-                "| | |"
-            )
-            ways = [("split",), (), ("split", "queues")]
-            for way in ways if muri == "muri_l" else ways[:2]:
-                ours = measure(jobs, muri, **dict.fromkeys(way, True)).metrics["mean_jct"]
-                known = printed[muri]["mean_jct"]
-                yield (
-                    f"| {kinds} | {', '.join([muri, *way])} | {ours:,.4f} | {known:,.4f} "
-                    f"| {ours / known - 1:+.1e} | {base / ours:.2f} | {theirs / known:.2f} |"
-                )
+            ways = [("split",), (), ("split", "queues")][: 3 if muri == "muri_l" else 2]
+            base = measure(jobs, policy)["mean_jct"]
+            for name, way in ((policy, ()), *((muri, way) for way in ways)):
+                ours = measure(jobs, name, **dict.fromkeys(way, True))["mean_jct"]
+                theirs = known[name]["mean_jct"]
+                row = {"kinds": kinds, "policy": ", ".join([name, *way])}
+                row |= {"mean completion s": f"{ours:,.4f}", "published": f"{theirs:,.4f}"}
+                row["difference"] = f"{ours / theirs - 1:+.1e}"
+                if name == muri:
+                    row["ratio over Muri"] = f"{base / ours:.2f}"
+                    row["published ratio"] = f"{known[policy]['mean_jct'] / theirs:.2f}"
+                yield row
 
 
-def noise() -> Iterator[str]:
-    """Yield the shape of Figure 14."""
-    yield "## Figure 14: profiling noise\n"
-    yield (
-        "Mean completion time over that without noise, seeds 1 to 5: mean, least and largest; "
-        "makespan over that without noise, the largest. The paper: under 1.01 at 0.2, about 1.3 at "
-        "1, and makespan 1.00, on a lightly loaded trace that it does not name; trace 3 is one.\n"
-    )
-    yield "| policy | " + " | ".join(map(str, NOISE)) + " | makespan |\n" + "|" + "---|" * 7
+def noise() -> Iterator[Row]:
+    """Yield completion times and makespans over those without wrong profiles (Figure 14)."""
     for policy in MURI:
-        base = result("trace3", policy).metrics
-        cells, spans = [], []
+        base = result("trace3", policy)
         for error in NOISE:
-            runs = [measure(workload("trace3"), policy, profile_error=error, seed=s).metrics
-                    for s in range(1, 6)]  # fmt: skip
-            over = [run["mean_jct"] / base["mean_jct"] for run in runs]
-            spans += [run["makespan"] / base["makespan"] for run in runs]
-            cells.append(f"{sum(over) / len(over):.3f} ({min(over):.3f}-{max(over):.3f})")
-        yield f"| {policy} | {' | '.join(cells)} | {max(spans):.4f} |"
-
-
-def audits() -> Iterator[str]:
-    """Yield how long an audit takes, beside its simulation."""
-    yield "## Audit of Muri-S\n"
-    yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
-    yield "|" + "---|" * 6
-    compile_matching()
-    for trace in ("trace3_pr", "trace1_pr"):
-        times = [time.process_time()]
-        run = simulate(workload(trace), CLUSTER, "muri_s")
-        times.append(time.process_time())
-        details = run.audit().details
-        times.append(time.process_time())
-        counts = [f"{details[name]:,}" for name in ("decisions", "segments", "violations")]
-        cells = [f"{after - before:.1f}" for before, after in pairwise(times)]
-        yield f"| {trace} | {' | '.join(counts + cells)} |"
-
-
-SECTIONS = {
-    **{name: partial(family, name) for name in ("trace3", "trace1", "trace2", "trace4")},
-    "exact": exact,
-    "exact_large": exact_large,
-    "weights": weights,
-    "shapes": shapes,
-    "bottlenecks": bottlenecks,
-    "noise": noise,
-    "audits": audits,
-}
-
-if __name__ == "__main__":
-    write("muri_published", SECTIONS, arguments())
+            for seed in range(1, 6):
+                run = measure(workload("trace3"), policy, profile_error=error, seed=seed)
+                row = {"policy": policy, "error": str(error), "seed": seed}
+                row["mean"] = run["mean_jct"] / base["mean_jct"]
+                yield row | {"makespan": run["makespan"] / base["makespan"]}

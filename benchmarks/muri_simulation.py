@@ -1,10 +1,6 @@
 """What an optimal grouping is worth over Muri's traces, by the paper's text.
 
-    python benchmarks/muri_simulation.py [trace3 trace3_pr trace1 trace1_pr baselines testbed
-        figure8]
-
-Without arguments every trace; prints markdown and writes it to
-benchmarks/figures/muri_simulation.md. Needs ../shared/data/muri. Every simulation is audited.
+Needs ../shared/data/muri. Every simulation is audited.
 """
 
 from __future__ import annotations
@@ -12,18 +8,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import published
-from figures import ROOT, arguments, write
+from code_version import ROOT
+from runs import Row
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.policies import make_policy
 
 DATA = ROOT.parent / "shared" / "data" / "muri"
-TRACES = ("trace3", "trace3_pr", "trace1", "trace1_pr")
 CLUSTER = Cluster.uniform(8, 8)
 EVENTS: dict[str, Any] = {"interval": None}
 POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
@@ -50,120 +45,82 @@ TESTBED: dict[str, tuple[str, tuple[float, float, float]]] = {
 """By policy: what it is compared with, and the printed ratios of mean, makespan and p99."""
 
 
-def trace(name: str) -> Iterator[str]:
+def trace(name: str) -> Iterator[Row]:
     """Yield the policies' metrics and the lower bounds on one trace."""
     workload = jobs(name)
-    yield f"## {name}: {len(workload.jobs):,} jobs, 8 servers of 8 GPUs\n"
-    yield (
-        "Groups of at most k jobs on k resources. Saved: of the mean completion time of the rule "
-        "as printed (`muri`) and of the better of the two heuristics.\n"
-    )
-    yield (
-        "| policy | method | k | mean completion s | saved of `muri`, % | saved of the better, % "
-        "| makespan s | p99 s | GPUs held | rounds proved | CPU s |"
-    )
-    yield "|" + "---|" * 11
     heuristic: dict[str, list[float]] = {}
     for policy, method, options in POLICIES:
         began = time.process_time()
         label = ", ".join(filter(None, (method, options.get("ties"), options.get("objective"))))
         run = simulate(workload, CLUSTER, policy, method=method, **options)
+        row: Row = {"policy": policy, "method": label, "k": "4" if label else ""}
         seconds = time.process_time() - began
         require_sound(run)
-        s = run.summary
-        others = heuristic.setdefault(policy, [])
-        shares = [100 * (1 - s["mean_jct"] / other) for other in (*others[:1], *others[1:2])]
-        saved = [f"{share:.1f}" for share in [*shares[:1], min(shares)]] if shares else ["", ""]
-        if method == "muri_needed":
-            saved[1] = ""
+        s, others = run.summary, heuristic.setdefault(policy, [])
+        row["mean completion s"] = f"{s['mean_jct']:,.0f}"
+        shares = [f"{100 * (1 - s['mean_jct'] / other):.1f}" for other in others]
+        row["saved of `muri`, %"] = shares[0] if shares else ""
+        both = shares and method != "muri_needed"
+        row["saved of the better, %"] = min(shares, key=float) if both else ""
         if method in ("muri", "muri_needed"):
             others.append(s["mean_jct"])
+        row |= {"makespan s": f"{s['makespan']:,.0f}", "p99 s": f"{s['p99_jct']:,.0f}"}
+        row["GPUs held"] = f"{100 * s['utilization']:.1f} %"
         solved = [entry for entry in run.rounds["solved"] if entry != "{}"]
         proved = sum('"optimal"' in entry for entry in solved)
-        yield (
-            f"| {policy} | {label} | {4 if label else ''} | {s['mean_jct']:,.0f} "
-            f"| {' | '.join(saved)} | {s['makespan']:,.0f} "
-            f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % "
-            f"| {f'{proved:,} of {len(solved):,}' if solved else ''} | {seconds:.1f} |"
-        )
+        row["rounds proved"] = f"{proved:,} of {len(solved):,}" if solved else ""
+        yield row | {"CPU s": f"{seconds:.1f}"}
     for sharing in (False, True):
         began = time.process_time()
-        mean = bound(workload, CLUSTER, "mean_jct", sharing=sharing)
-        span = bound(workload, CLUSTER, "makespan", sharing=sharing)
-        seconds = time.process_time() - began
+        mean, span = (
+            bound(workload, CLUSTER, m, sharing=sharing) for m in ("mean_jct", "makespan")
+        )
         what = "where jobs share GPUs" if sharing else "without sharing"
-        yield (
-            f"| bound, {what} | {mean.source} | | {float(mean.value):,.0f} | | "
-            f"| {float(span.value):,.0f} | | | | {seconds:.1f} |"
-        )
-    yield ""
+        row = {"policy": f"bound, {what}", "method": mean.source}
+        row["mean completion s"] = f"{float(mean.value):,.0f}"
+        row["makespan s"] = f"{float(span.value):,.0f}"
+        yield row | {"CPU s": f"{time.process_time() - began:.1f}"}
 
 
-def baselines() -> Iterator[str]:
-    """Yield the metrics of Themis, which the paper compares with, on all traces."""
-    yield "## Themis, as far as Muri's text goes\n"
-    yield "| trace | policy | mean completion s | makespan s | p99 s | GPUs held | CPU s |"
-    yield "|" + "---|" * 7
-    for name in TRACES:
-        began = time.process_time()
-        run = simulate(jobs(name), CLUSTER, "themis")
-        seconds = time.process_time() - began
-        require_sound(run)
-        s = run.summary
-        yield (
-            f"| {name} | themis | {s['mean_jct']:,.0f} | {s['makespan']:,.0f} "
-            f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % | {seconds:.1f} |"
-        )
-
-
-def testbed() -> Iterator[str]:
+def testbed() -> Iterator[Row]:
     """Yield section 6.2: the authors' 400 jobs, beside what they measured on 64 GPUs."""
-    yield "## Section 6.2: the testbed's 400 jobs, beside what was measured on 64 GPUs\n"
-    yield (
-        "Rounds of six minutes; Muri by Algorithm 1 as printed, groups of at most k jobs on k "
-        "resources. Published: the authors' simulator, repeated. Difference: to the mean "
-        "completion time measured.\n"
-    )
-    yield (
-        "| policy | simulator | k | mean completion s | measured | difference, % | makespan s "
-        "| measured makespan | p99 s | measured p99 |"
-    )
-    yield "|" + "---|" * 10
     measured = json.loads((DATA / "published_more.json").read_text(encoding="utf-8"))["testbed"]
     found = {}
     for policy in ROUNDS:
         text, public = jobs("cluster_trace"), jobs("cluster_trace", resources=3)
-        runs = [("text", 4, rounds(text, policy))]
+        found[policy] = rounds(text, policy)
+        runs = [("text", 4, found[policy])]
         if policy != "themis":
             theirs = published.simulate(public, CLUSTER, policy)
             assert theirs.audit(), theirs.audit()
             runs.append(("published", 3, theirs.summary))
-        found[policy] = runs[0][2]
-        printed = measured[policy]
+        known = measured[policy]
         for simulator, k, summary in runs:
-            off = 100 * (summary["mean_jct"] / printed["mean_jct"] - 1)
-            cells = [f"{summary['mean_jct']:,.0f} | {printed['mean_jct']:,.0f} | {off:+.1f}"]
-            cells += [f"{summary[m]:,.0f} | {printed[m]:,.0f}" for m in ("makespan", "p99_jct")]
-            yield f"| {policy} | {simulator} | {k} | {' | '.join(cells)} |"
-    yield "\nTables 4 and 5: ratios over Muri-S (SRTF, SRSF) and Muri-L (Tiresias, Themis).\n"
-    yield "| policy | metric | by the text, k = 4 | measured | printed |\n" + "|" + "---|" * 5
-    for policy, (muri, printed_ratios) in TESTBED.items():
-        names = ("mean_jct", "makespan", "p99_jct")
-        for metric, value in zip(names, printed_ratios, strict=True):
+            off = 100 * (summary["mean_jct"] / known["mean_jct"] - 1)
+            yield {
+                "table": 0, "policy": policy, "simulator": simulator, "k": k,
+                "mean completion s": f"{summary['mean_jct']:,.0f}",
+                "measured": f"{known['mean_jct']:,.0f}", "difference, %": f"{off:+.1f}",
+                "makespan s": f"{summary['makespan']:,.0f}",
+                "measured makespan": f"{known['makespan']:,.0f}",
+                "p99 s": f"{summary['p99_jct']:,.0f}", "measured p99": f"{known['p99_jct']:,.0f}",
+            }  # fmt: skip
+    for policy, (muri, said) in TESTBED.items():
+        for metric, value in zip(("mean_jct", "makespan", "p99_jct"), said, strict=True):
             ours, theirs = (d[policy][metric] / d[muri][metric] for d in (found, measured))
-            yield f"| {policy} | {metric} | {ours:.2f} | {theirs:.2f} | {value:.2f} |"
+            row = {"table": 1, "policy": policy, "metric": metric}
+            row |= {"by the text, k = 4": f"{ours:.2f}", "measured": f"{theirs:.2f}"}
+            yield row | {"printed": f"{value:.2f}"}
 
 
-def figure8() -> Iterator[str]:
+def figure8() -> Iterator[Row]:
     """Yield the mean queue on the testbed's jobs by policy, until the last job ends."""
-    yield "## Figure 8: jobs that wait, the testbed's 400 jobs, 64 GPUs, by the text, k = 4\n"
-    yield "Rounds of six minutes. Waiting: the jobs' queueing over the makespan. All do equal work."
-    yield "\n| policy | waiting jobs | makespan s |\n|---|---|---|"
     text = jobs("cluster_trace")
     for policy in ROUNDS:
         summary = rounds(text, policy)
         waiting = summary["mean_queueing"] * len(text.jobs) / summary["makespan"]
-        yield f"| {policy} | {waiting:.1f} | {summary['makespan']:,.0f} |"
+        row = {"policy": policy, "waiting jobs": f"{waiting:.1f}"}
+        yield row | {"makespan s": f"{summary['makespan']:,.0f}"}
 
 
 def rounds(workload: Workload, policy: str) -> dict[str, float]:
@@ -187,14 +144,3 @@ def require_sound(run: Simulation) -> None:
     report = run.audit()
     if not report:
         raise SystemExit(f"the audit of {run} failed: {report.violations[:3]}")
-
-
-SECTIONS = {
-    **{name: partial(trace, name) for name in TRACES},
-    "baselines": baselines,
-    "testbed": testbed,
-    "figure8": figure8,
-}
-
-if __name__ == "__main__":
-    write("muri_simulation", SECTIONS, arguments())

@@ -1,6 +1,6 @@
 """What a run of a sweep costs beyond the method's own time, and what a trace's snapshot costs.
 
-    python benchmarks/overhead.py [local traces]
+    python benchmarks/measure.py overhead [local traces]
 
 The runs of benchmarks/many.py; the figures go into benchmarks/figures/overhead.md. Overhead is the
 processor time of the whole sweep, all processes together, less the seconds that the methods and the
@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import many
-from figures import arguments, write
 
 from dlsched.records import read_trace
 from dlsched.simulation import snapshot
@@ -65,5 +64,4 @@ def traces() -> Iterator[str]:
         yield f"| {name} | {1000 * (time.process_time() - began) / 5:.1f} |"
 
 
-if __name__ == "__main__":
-    write("overhead", {"local": local, "traces": traces}, arguments())
+SECTIONS = {"local": local, "traces": traces}

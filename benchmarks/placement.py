@@ -1,43 +1,22 @@
-"""Placement: proofs, gaps of heuristics, a day at full size, v1 against v2, and bounds.
-
-    python benchmarks/placement.py [SECTION ...]
-
-Sections: enumerated, random, proven, thousand, day, overload, headline, replicas,
-candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand,
-hour, open. They go to figures/placement.md.
-"""
+"""Placement: a day at full size, v1 against v2, demand by region, replicas, bounds."""
 
 from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from figures import arguments, cell, write
-from hypothesis import given, settings
-from machine import load
-from rules_table import Rule, least, rows, shipped
+from runs import Row, compare
 
 import dlsched
 from dlsched import library
 from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
-from dlsched.problems.placement.heuristics.annealing import annealing
-from dlsched.problems.placement.heuristics.tempering import tempering
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
-from dlsched.problems.placement.kernels.local_search import DRAWS, anneal
-from dlsched.problems.placement.model import Whole
-from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.state import COST, state_of
-from dlsched.results.result import Claim
-from dlsched.run import Run
-from dlsched.testing import oracles, strategies
 
-RANDOM = 2000
 THOUSAND = {"tables": 1000, "regions": 10, "jobs": 3000}
+HIGH = 3
+"""Priorities from 1 to this count as high; the paper does not say which do."""
 
 
 def cost(result: dlsched.Result) -> float:
@@ -45,233 +24,81 @@ def cost(result: dlsched.Result) -> float:
     return float(result.objective[0])
 
 
-def enumerated() -> Iterator[str]:
-    """Yield full enumeration against refinement."""
-    yield "## Full enumeration and `refinement`\n"
-    yield "6 to 8 tables, 2 or 3 regions, 8 to 14 jobs; equal means within 1e-9.\n"
-    yield "| version | instances | feasible | equal | annealing equal | slowest refinement, s |"
-    yield "|---|---|---|---|---|---|"
-    for version in ("v1", "v2"):
-        total = feasible = equal = found = 0
-        slowest = 0.0
-        for seed in range(100):
-            inst = dlsched.generate(
-                "placement", seed, tables=6 + seed % 3, regions=2 + seed % 2, jobs=8 + seed % 7,
-                version=version, largest=0.4,
-            )  # fmt: skip
-            optimum, result = oracles.placement(inst), dlsched.solve(inst)
-            total += 1
-            slowest = max(slowest, result.seconds.total)
-            if optimum is None:
-                equal += result.status == "infeasible"
-                continue
-            feasible += 1
-            same = result.status == "optimal" and abs(cost(result) - float(optimum[0])) < 1e-9
-            equal += same
-            rule = dlsched.solve(inst, "annealing", trials=500)
-            found += abs(cost(rule) - float(optimum[0])) < 1e-9
-        yield f"| {version} | {total} | {feasible} | {equal} | {found} | {slowest:.1f} |"
-
-
-def random() -> Iterator[str]:
-    """Yield refinement and the bounds against enumeration, on random instances of any scale."""
-    total = {"feasible": 0, "infeasible": 0, "equal": 0, "certified": 0, "bounds": 0}
-
-    @given(strategies.placement(max_tables=5, max_jobs=6, scales=True))
-    @settings(max_examples=RANDOM, deadline=None, derandomize=True, database=None)
-    def tried(inst: Instance) -> None:
-        optimum, result = oracles.placement(inst), dlsched.solve(inst)
-        if optimum is None:
-            total["infeasible"] += 1
-            total["equal"] += result.status == "infeasible"
-            return
-        value = float(optimum[0])
-        total["feasible"] += 1
-        same = abs(cost(result) - value) <= 1e-9 * value
-        total["equal"] += result.status == "optimal" and same
-        dual = "no certificate" not in result.solver_message
-        total["certified"] += dual and float(result.certified[0].value) <= value
-        total["bounds"] += float(dlsched.bound(inst, "indivisible_bound")[0].value) <= value
-        for rule in ("hill_climbing", "annealing", "no_moves"):
-            options = {"trials": 100} if rule == "annealing" else {}
-            answer = dlsched.solve(inst, rule, **options)
-            assert answer.objective is None or cost(answer) >= value * (1 - 1e-12)
-
-    tried()
-    yield "## Random instances of all scales\n"
-    yield "Bytes, hours and weights in units from 1e-9 to 1e9; up to 5 tables, 3 regions, 6 jobs."
-    yield "Equal: the status and, within a relative 1e-9, the optimum are those of enumeration."
-    yield "Certified: there is a bound from duals, and it holds.\n"
-    yield "| " + " | ".join(total) + " |\n|" + "---|" * len(total)
-    yield "| " + " | ".join(map(str, total.values())) + " |"
-
-
-def proven() -> Iterator[str]:
-    """Yield refinement at 15 and 30 tables, and the gaps of the heuristics to it."""
-    yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
-    yield "Heuristics: per cent above the optimum. Certified: |cost - bound| / cost.\n"
-    head = "| size | version | seed | status | s | cost | gap | certified | annealing "
-    yield head + "| annealing, s | hill_climbing | no_moves |\n|" + "---|" * 12
-    for tables, jobs in ((15, 20), (30, 40)):
-        for version in ("v2", "v1"):
-            for seed in range(1, 6):
-                inst = dlsched.generate(
-                    "placement", seed, tables=tables, regions=4, jobs=jobs, version=version
-                )
-                best = dlsched.solve(inst, time_limit=120)
-                rules = {
-                    r: dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")
-                }
-                above = {r: f"{100 * (cost(a) / cost(best) - 1):.2g} %" for r, a in rules.items()}
-                certified = 1 - float(best.certified[0].value) / cost(best)
-                yield (
-                    f"| {tables} x 4 x {jobs} | {version} | {seed} | {best.status!s} "
-                    f"| {best.seconds.total:.1f} | {cost(best):.4f} | {cell(best.gap[0])} "
-                    f"| {cell(certified)} | {above['annealing']} "
-                    f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
-                    f"| {above['no_moves']} |"
-                )
-
-
-def thousand() -> Iterator[str]:
-    """Yield 1,000 tables in 10 regions."""
-    yield "## 1,000 x 10 x 3,000\n"
-    head = "| seed | no_moves | hill_climbing, one day | hill_climbing | hill_climbing, s "
-    head += (
-        "| annealing | annealing, s | below hill_climbing | `indivisible_bound` | bound, s | gap |"
-    )
-    yield head + "\n|" + "---|" * 11
+def thousand(methods: Sequence[Row | str]) -> Iterator[Row]:
+    """Yield 1,000 tables in 10 regions, and the bound that holds for all placements."""
+    grid = {name: [value] for name, value in THOUSAND.items()}
+    yield from compare("placement", methods, grid, (1, 2, 3))
     for seed in (1, 2, 3):
-        inst = dlsched.generate("placement", seed, **THOUSAND)
-        today = cost(dlsched.solve(inst, "no_moves"))
-        day = cost(dlsched.solve(inst, "hill_climbing", days=1))
-        climbed, annealed = (dlsched.solve(inst, r) for r in ("hill_climbing", "annealing"))
+        made = dlsched.generate("placement", seed, **THOUSAND)
         began = time.perf_counter()
-        bound = float(dlsched.bound(inst, "indivisible_bound")[0].value)
-        spent = time.perf_counter() - began
-        yield (
-            f"| {seed} | {today:.3f} | {day:.3f} | {cost(climbed):.3f} "
-            f"| {climbed.seconds.total:.1f} | {cost(annealed):.3f} "
-            f"| {annealed.seconds.total:.0f} | {cell(1 - cost(annealed) / cost(climbed))} "
-            f"| {bound:.4f} | {spent:.1f} | {cell(1 - bound / cost(annealed))} |"
-        )
+        bound = float(dlsched.bound(made, "indivisible_bound")[0].value)
+        yield {"seed": seed, "least": bound, "bound, s": time.perf_counter() - began}
 
 
-def day() -> Iterator[str]:
-    """Yield one day of hill climbing at full size."""
-    yield "## 100,000 x 20 x 300,000: one day of `hill_climbing`\n"
-    inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
-    reads = sum(len(job.tables) for job in inst.jobs)
-    result = dlsched.solve(inst, "hill_climbing", days=1)
+def day() -> Iterator[Row]:
+    """Yield one day of hill climbing at full size; memory is the whole process's."""
+    made = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
+    result = dlsched.solve(made, "hill_climbing", days=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    start = dlsched.solve(inst, "no_moves")
-    yield f"{reads:,} pairs of job and table. Memory is the whole process's, instance included.\n"
-    yield "| cost before | after | solve, s | check, s | total, s | peak, GiB |"
-    yield "|---|---|---|---|---|---|"
-    yield (
-        f"| {cost(start):.3f} | {cost(result):.3f} | {result.seconds.solve:.1f} "
-        f"| {result.seconds.check:.1f} | {result.seconds.total:.1f} | {peak:.1f} |"
-    )
+    before = cost(dlsched.solve(made, "no_moves"))
+    yield {
+        "cost before": f"{before:.3f}", "after": cost(result), "solve, s": result.seconds.solve,
+        "check, s": result.seconds.check, "total, s": result.seconds.total, "peak, GiB": peak,
+    }  # fmt: skip
 
 
-def overload() -> Iterator[str]:
-    """Yield v2 against v1."""
-    yield "## v2 against v1 on overload (MAST, section 5.6)\n"
-    yield "Placements by annealing for each version's objective, 200 x 6 x 600, five seeds' means;"
-    yield "overload is the GPU hours wanted beyond a region's supply, as a share of all wanted.\n"
-    head = "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | traffic, v2 "
-    yield head + "| placed, v1 | placed, v2 |"
-    yield "|" + "---|" * 8
+def overload() -> Iterator[Row]:
+    """Yield overload, traffic and placed share by version of the objective."""
     for utilization in (0.5, 0.7, 0.9, 1.1):
-        rows: dict[str, list[list[float]]] = {"v1": [], "v2": []}
         for seed in range(1, 6):
-            for version, found in rows.items():
-                inst = dlsched.generate(
-                    "placement",
-                    seed,
-                    tables=200,
-                    regions=6,
-                    jobs=600,
-                    version=version,
+            for version in ("v1", "v2"):
+                made = dlsched.generate(
+                    "placement", seed, tables=200, regions=6, jobs=600, version=version,
                     utilization=utilization,
-                )
-                details = dlsched.solve(inst, "annealing", trials=1_000).details
-                wanted = sum(float(h) for job in inst.jobs for h in job.gpu_hours.values())
-                found.append(
-                    [float(details["overload"]) / wanted, details["traffic"], details["placed"]]
-                )
-        one, two = np.mean(rows["v1"], axis=0), np.mean(rows["v2"], axis=0)
-        yield (
-            f"| {utilization} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
-            f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
-        )
+                )  # fmt: skip
+                details = dlsched.solve(made, "annealing", trials=1_000).details
+                wanted = sum(float(h) for job in made.jobs for h in job.gpu_hours.values())
+                row: Row = {"demand / supply": str(utilization), "seed": seed, "version": version}
+                row |= {name: float(details[name]) for name in ("traffic", "placed")}
+                yield row | {"overload": float(details["overload"]) / wanted}
 
 
-HEADLINE_SEEDS = range(1, 11)
-HIGH = 3
-"""Priorities from 1 to this count as high; the paper does not say which do."""
+def headline(seeds: int) -> Iterator[Row]:
+    """Yield demand over supply of the worst region, before and after the first version's climb.
 
-
-def headline() -> Iterator[str]:
-    """Yield demand over supply of the worst region, before and after the first version's climb."""
-    yield "## Demand over supply of regions (MAST, section 5.6), 1,000 x 10 x 3,000, version 1\n"
-    yield "Before: the homes of today. After: `hill_climbing` for the objective of version 1."
-    yield "Reduced: part of the worst region's ratio. Nowhere: of the GPU hours of training jobs of"
-    yield "high priority those that count in no region with GPUs. At home: those whose tables have"
-    yield f"one home, which has their GPU types. High: priorities 1 to {HIGH}. Ratios, deviations:"
-    yield "over the regions with GPUs, of all types together. Storage is 3 times the bytes.\n"
-    means = []
-    starts = {
-        "as drawn": "homes at random, by free storage",
-        "users": "the drawn homes after `hill_climbing` on traffic alone: who chooses a region puts"
-        " data and jobs together, and does not look at the GPUs of others",
-    }
-    countings = {
-        "homes": "at the home of all tables of a job, as in expression 2; without one nowhere",
-        "copies": "at home, else, with copies by the paper's rules, in the region with the"
-        " highest supply of those with all tables and types",
-        "spread": "as before, but in the least loaded of these regions, most hours first",
-    }
-    for name, words in starts.items():
-        found: dict[str, list[list[float]]] = {counting: [] for counting in countings}
-        for seed in HEADLINE_SEEDS:
-            inst = dlsched.generate(
+    Homes are drawn, or chosen by `users` for the traffic alone. Demand counts at `homes` of all of
+    a job's tables, else nowhere; with `copies` in the region of the highest supply that has all
+    tables and types; or `spread`, in the least loaded of these.
+    """
+    for start in ("drawn", "users"):
+        for seed in range(1, seeds + 1):
+            made = dlsched.generate(
                 "placement", seed, version="v1", storage_utilization=1 / 3, **THOUSAND
             )
-            assert isinstance(inst, Instance)
-            if name == "users":
-                inst = moved_by_traffic(inst)
-            for counting, cells in found.items():
-                cells.append(before_and_after(inst, counting))
-        for counting, cells in found.items():
-            key = f"{name.split()[-1]}-{counting}"
-            yield f"\n{key}: start {name}, {words}. Demand {countings[counting]}.\n"
-            yield f"| seed | {HEADLINE} |"
-            yield "|" + "---|" * 13
-            table = np.array(cells)
-            for seed, row in zip(HEADLINE_SEEDS, table, strict=True):
-                yield f"| {seed} | {_ratios_and_shares(row)} |"
-            fewer = int((table[:, 1] < table[:, 0]).sum())
-            means.append(f"| {key} | {fewer} | {_ratios_and_shares(table.mean(axis=0))} |")
-    yield f"\nMeans of the {len(HEADLINE_SEEDS)} seeds. Less: seeds in which the worst ratio, high,"
-    yield "is less afterwards.\n"
-    yield f"| counting | less | {HEADLINE} |"
-    yield "|" + "---|" * 14
-    yield from means
+            assert isinstance(made, Instance)
+            if start == "users":
+                made = moved_by_traffic(made)
+            for counting in ("homes", "copies", "spread"):
+                row: Row = {"counting": f"{start}-{counting}", "seed": seed}
+                for rule, when in (("no_moves", "before"), ("hill_climbing", "after")):
+                    figures = loads(made, rule, counting)
+                    row |= {f"{name}, {when}": value for name, value in figures.items()}
+                for name in ("worst, high", "worst, all"):
+                    before, after = row[f"{name}, before"], row[f"{name}, after"]
+                    row[f"{name}, reduced"] = 100 * (1 - after / before)
+                yield row | {"less": row["worst, high, after"] < row["worst, high, before"]}
 
 
-HEADLINE = (
-    "worst, high, before | after | reduced | deviation, before | deviation, after "
-    "| worst, all, before | worst, all, after | all, reduced | nowhere, before | nowhere, after "
-    "| at home, before | at home, after"
-)
-
-
-def _ratios_and_shares(row: np.ndarray) -> str:
-    """Return the cells of `HEADLINE`."""
-    b = [f"{v:.2f}" for v in row[:6]]
-    p = [f"{v:.1f} %" for v in row[6:]]
-    return " | ".join([b[0], b[1], p[0], *b[2:], p[1], *p[2:]])
+def loads(made: Instance, rule: str, counting: str) -> Row:
+    """Return ratios of demand to supply, and per cent nowhere and at home."""
+    solution = dlsched.solve(made, rule).solution
+    copies = () if counting == "homes" else replicate(made, solution)
+    high, nowhere, home = load_of_regions(made, solution, copies, counting, HIGH)
+    every, _, _ = load_of_regions(made, solution, copies, counting, 7)
+    row = {"worst, high": high.max(), "deviation": high.std(), "worst, all": every.max()}
+    return {name: float(value) for name, value in row.items()} | {
+        "nowhere": float(nowhere), "at home": float(home),
+    }  # fmt: skip
 
 
 def moved_by_traffic(inst: Instance) -> Instance:
@@ -281,20 +108,6 @@ def moved_by_traffic(inst: Instance) -> Instance:
     home = dlsched.solve(traffic, "hill_climbing").solution.home
     tables = tuple(t.model_copy(update={"home": home[t.id]}) for t in inst.tables)
     return inst.model_copy(update={"tables": tables})
-
-
-def before_and_after(inst: Instance, counting: str) -> list[float]:
-    """Return the cells of a row of `headline`: ratios, then percentages."""
-    cells = []
-    for rule in ("no_moves", "hill_climbing"):
-        solution = dlsched.solve(inst, rule).solution
-        copies = () if counting == "homes" else replicate(inst, solution)
-        high, nowhere, home = load_of_regions(inst, solution, copies, counting, HIGH)
-        every, _, _ = load_of_regions(inst, solution, copies, counting, 7)
-        cells.append((high.max(), high.std(), every.max(), nowhere, home))
-    a, b = cells
-    saved = [100 * (1 - b[i] / a[i]) for i in (0, 2)]
-    return [a[0], b[0], a[1], b[1], a[2], b[2], *saved, a[3], b[3], a[4], b[4]]
 
 
 def load_of_regions(
@@ -340,28 +153,22 @@ def load_of_regions(
     return demand[some] / supply[some], nowhere, 100 * home / total
 
 
-def candidates() -> Iterator[str]:
-    """Yield in how many regions a training job can run with replicas (Figure 7)."""
-    yield "## Figure 7: candidate regions of a training job, 1,000 x 10 x 3,000\n"
-    yield "Per cent of the training jobs with GPUs that have so many regions with all their tables"
-    yield "and GPU types. `hill_climbing`, version 2; copies by the paper's rules, hot tables up to"
-    yield "a share of all bytes. Storage is 3 times the bytes; the last column is what copies take"
-    yield "of all bytes.\n"
-    yield "| hot share, seed | none | two or more | four or more | copies |\n|---|---|---|---|---|"
+def candidates() -> Iterator[Row]:
+    """Yield in how many regions a training job can run with replicas (Figure 7), in per cent."""
     for share in (0.05, 0.5):
         for seed in range(1, 6):
-            inst = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
-            home = dlsched.solve(inst, "hill_climbing").solution
-            size = {table.id: float(table.size) for table in inst.tables}
-            copies = replicate(inst, home, hot_quota=int(share * sum(size.values())))
-            counts = np.array(regions_of_jobs(inst, home, copies))
-            shares = [100 * float(np.mean(part)) for part in (counts < 1, counts > 1, counts > 3)]
-            part = sum(size[copy.table] for copy in copies) / sum(size.values())
-            yield (
-                f"| {share}, {seed} | "
-                + " | ".join(f"{x:.2f} %" for x in shares)
-                + f" | {100 * part:.0f} % |"
-            )
+            made = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
+            home = dlsched.solve(made, "hill_climbing").solution
+            size = {table.id: float(table.size) for table in made.tables}
+            copies = replicate(made, home, hot_quota=int(share * sum(size.values())))
+            counts = np.array(regions_of_jobs(made, home, copies))
+            row: Row = {"hot share, seed": f"{share}, {seed}", "none": counts < 1}
+            row |= {"two or more": counts > 1, "four or more": counts > 3}
+            row = {
+                k: 100 * float(v.mean()) if k != "hot share, seed" else v for k, v in row.items()
+            }
+            copied = sum(size[copy.table] for copy in copies)
+            yield row | {"copies": 100 * copied / sum(size.values())}
 
 
 def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, ...]) -> list[int]:
@@ -379,353 +186,49 @@ def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, .
     return found
 
 
-def replicas() -> Iterator[str]:
+def replicas() -> Iterator[Row]:
     """Yield the co-location rate with replicas, by the paper's rules and by ours."""
-    yield "## Replicas (section 3.5): co-location rate, 1,000 x 10 x 3,000\n"
-    yield "Share of the training jobs' GPU hours, and of the training jobs, for which one region"
-    yield "has all tables and all GPU types. Homes by hill climbing; storage is 3 times the bytes;"
-    yield "copies in shares of all bytes; 5 % for hot tables; 30 % of training without GPUs."
-    yield "Stranded by `supply` and hot by `jobs` are the paper's rules, the others ours.\n"
-    yield "| seed | stranded | hot | homes alone | disaster | and jobs | of the jobs | copies | s |"
-    yield "|" + "---|" * 9
     for seed in (1, 2, 3):
-        inst = dlsched.generate(
+        made = dlsched.generate(
             "placement", seed, storage_utilization=1 / 3, cpu_training=0.3, **THOUSAND
         )
-        home = dlsched.solve(inst, "hill_climbing").solution
-        size = {table.id: float(table.size) for table in inst.tables}
+        home = dlsched.solve(made, "hill_climbing").solution
+        size = {table.id: float(table.size) for table in made.tables}
         total = sum(size.values())
         for stranded, hot in (("supply", "jobs"), ("nearest", "hours")):
             began = time.perf_counter()
-            copies = replicate(inst, home, stranded=stranded, hot=hot, hot_quota=int(0.05 * total))
-            spent = time.perf_counter() - began
-            rates = [float(co_location(inst, home))]
-            for kinds in (("disaster",), ("disaster", "job")):
+            copies = replicate(made, home, stranded=stranded, hot=hot, hot_quota=int(0.05 * total))
+            row: Row = {"seed": seed, "stranded": stranded, "hot": hot}
+            row["s"] = time.perf_counter() - began
+            row["homes alone"] = float(co_location(made, home))
+            for name, kinds in (("disaster", ("disaster",)), ("and jobs", ("disaster", "job"))):
                 part = [copy for copy in copies if copy.reason in kinds]
-                rates.append(float(co_location(inst, home, part)))
-            rates.append(float(co_location(inst, home, copies, by="jobs")))
-            share = sum(size[copy.table] for copy in copies) / total
-            yield (
-                f"| {seed} | {stranded} | {hot} | "
-                + " | ".join(f"{r:.3f}" for r in rates)
-                + f" | {share:.2f} | {spent:.1f} |"
-            )
+                row[name] = float(co_location(made, home, part))
+            row["of the jobs"] = float(co_location(made, home, copies, by="jobs"))
+            yield row | {"copies": sum(size[copy.table] for copy in copies) / total}
 
 
-def relaxation() -> Iterator[str]:
-    """Yield the bound of the linear relaxation, with and without the rows `whole_jobs`."""
-    yield "## The linear relaxation, tangents to convergence\n"
-    yield "Certified from the duals; without and with the rows `whole_jobs`.\n"
-    yield (
-        "| size | seed | best known | `indivisible_bound` | relaxation without | with | s |\n|"
-        + "---|" * 7
-    )
-    for sizes, seeds in (((30, 4, 40), (1, 2, 3)), ((200, 5, 600), (1, 2))):
-        for seed in seeds:
-            inst = dlsched.generate(
-                "placement", seed, tables=sizes[0], regions=sizes[1], jobs=sizes[2]
-            )
-            best = cost(dlsched.solve(inst, "annealing", trials=1_000))
-            indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
-            began = time.perf_counter()
-            found = []
-            for without in (True, False):
-                refinement = Refinement(inst, Run())
-                if without:
-                    refinement.whole = Whole(0.0, {})
-                refinement.relax()
-                found.append(refinement.dual or 0.0)
-            yield (
-                f"| {sizes[0]} x {sizes[1]} x {sizes[2]} | {seed} | {best:.4f} | {indivisible:.4f} "
-                f"| {found[0]:.4f} | {found[1]:.4f} | {time.perf_counter() - began:.0f} |"
-            )
-
-
-BOUNDS: dict[str, dict[str, int]] = {
-    "indivisible_bound": {},
-    "home_tree": {},
-    "relaxation": {},
-    "relaxation_tree": {"nodes": 50},
-}
-
-
-def few() -> Iterator[str]:
-    """Yield the bounds of the library's instances of up to 40 tables."""
-    yield "## Bounds of the library's instances of up to 40 tables\n"
-    yield "Part of the best known cost, by their defaults; in brackets seconds of processor"
-    yield "time.\n"
-    names = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
-    yield "| instance | " + " | ".join(f"`{name}`" for name in names) + " |"
-    yield "|" + "---|" * (1 + len(names))
-    for inst in shipped("placement"):
-        assert isinstance(inst, Instance)
-        if len(inst.tables) > 40:
-            continue
-        solution = dlsched.load_solution(library.solution_file(inst.name))
-        best = float(dlsched.verify(inst, solution).objective[0])
-        cells = []
-        for name in names:
+def bounds(size: Row, methods: dict[str, Row], trials: int) -> Iterator[Row]:
+    """Yield bounds, and their gaps to the best of a long replica exchange, in per cent."""
+    for seed in (1, 2, 3):
+        made = dlsched.generate("placement", seed, **size)
+        best = cost(dlsched.solve(made, "tempering", trials=trials * len(made.tables)))
+        for name, options in methods.items():
             began = time.process_time()
-            value = float(dlsched.bound(inst, name)[0].value)
-            cells.append(f"{100 * value / best:.1f} % ({time.process_time() - began:.2f})")
-        yield f"| {inst.name} | " + " | ".join(cells) + " |"
+            (found,) = dlsched.bound(made, name, **options)
+            row: Row = {"seed": seed, "best": best, "method": name, "bound": float(found.value)}
+            row["gap"] = 100 * (1 - row["bound"] / best)
+            yield row | {"s": time.process_time() - began}
 
 
-def stronger() -> Iterator[str]:
-    """Yield the bounds at 100 and 200 tables."""
-    yield "## Bounds at 100 and 200 tables\n"
-    yield "Best is that of `tempering` with 100,000 trials for each table. Seconds of processor"
-    yield "time; gaps in brackets. `home_tree` by its default, `relaxation_tree` with 50"
-    yield "relaxations above the root, whose time is included.\n"
-    yield from _strength(((100, 5, 300), (200, 5, 600)), BOUNDS, trials=100_000)
-
-
-def held_back() -> Iterator[str]:
-    """Yield what spreading rows add on instances that they were not tried on."""
-    yield "## Bounds with and without spreading rows, held back\n"
-    yield "`relaxation_tree` without the rows, by its default of 20 relaxations above the root, and"
-    yield "with them and 50. Best is that of `tempering` with 100,000 trials for each table."
-    yield "Seconds of processor time; gaps in brackets, the last column has the least.\n"
-    bounds = {
-        "relaxation_tree, without": {"spreading": 0, "nodes": 20},
-        "relaxation_tree, with": {"nodes": 50},
-    }
-    sizes = ((100, 5, 300), (200, 5, 600))
-    yield from _strength(sizes, bounds, trials=100_000, seeds=(101, 102, 103))
-
-
-def stronger_thousand() -> Iterator[str]:
-    """Yield the bounds at 1,000 tables, without the tree of relaxations."""
-    yield "## Bounds at 1,000 tables\n"
-    yield "As above, with 9 rounds of spreading rows; best with 50,000 trials for each table.\n"
-    bounds = {name: BOUNDS[name] for name in ("indivisible_bound", "home_tree")}
-    bounds["relaxation"] = {"spreading": 9}
-    yield from _strength(((1000, 10, 3000),), bounds, trials=50_000)
-
-
-def _strength(
-    sizes: tuple[tuple[int, int, int], ...],
-    bounds: dict[str, dict[str, int]],
-    trials: int,
-    seeds: tuple[int, ...] = (1, 2, 3),
-) -> Iterator[str]:
-    """Yield a table of these bounds, with their gaps; what follows a comma tells them apart."""
-    yield ("| size | seed | best | " + " | ".join(f"`{name}` | s" for name in bounds) + " | gap |")
-    yield "|" + "---|" * (4 + 2 * len(bounds))
-    for tables, regions, jobs in sizes:
-        for seed in seeds:
-            inst = dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
-            best = cost(dlsched.solve(inst, "tempering", trials=trials * tables))
-            cells, gaps = [], []
-            for name, options in bounds.items():
-                began = time.process_time()
-                (found,) = dlsched.bound(inst, name.partition(",")[0], **options)
-                gaps.append(1 - float(found.value) / best)
-                cells += [f"{float(found.value):.4f} ({cell(gaps[-1])})"]
-                cells += [f"{time.process_time() - began:.0f}"]
-            yield (
-                f"| {tables} x {regions} x {jobs} | {seed} | {best:.4f} | {' | '.join(cells)} "
-                f"| {cell(min(gaps))} |"
-            )
-
-
-def hour() -> Iterator[str]:
-    """Yield how the tree of relaxations raises the bound of the open instance of 1,000 tables."""
-    yield "## `relaxation_tree` at 1,000 x 10 x 3,000: about an hour of two cores\n"
-    yield "`placement-open-1000x10x3000`, `nodes=30`, two relaxations at a time: the bound after"
-    yield "the root, whose children are the ten homes of the heaviest table, and after each"
-    yield "further node. Seconds from the start; `relaxation` alone gives 0.1865.\n"
-    yield "| wall time, s | processor time, s | bound |\n|---|---|---|"
-    points, began = [], time.process_time()
-    dlsched.bound(
-        "placement-open-1000x10x3000",
-        "relaxation_tree",
-        nodes=30,
-        spreading=0,
-        threads=2,
-        on_progress=lambda point: points.append((point, time.process_time() - began)),
-    )
-    for point, seconds in points:
-        yield f"| {point.seconds:.0f} | {seconds:.0f} | {point.bound:.4f} |"
-
-
-def opened() -> Iterator[str]:
+def opened() -> Iterator[Row]:
     """Yield the best known solutions and bounds of the library's open instances."""
-    yield "## The open instances of the library\n"
-    yield "Solutions: at 200 tables `tempering` with 20 million trials, 39 s of processor time; at"
-    yield "1,000 `annealing` with moves of whole clusters, 56 s. Bounds: `relaxation_tree` with 50"
-    yield "nodes at 200 tables, 422 s of processor time (with 100 nodes and without spreading rows"
-    yield "0.6135 after 219 s); at 1,000 tables `relaxation` with 9 rounds of spreading rows"
-    yield "(section `stronger_thousand`; without them 0.1865, and 0.2170 with a tree of 30 nodes,"
-    yield "section `hour`).\n"
-    yield "| instance | cost | bound | method | gap |\n|---|---|---|---|---|"
     for name in ("placement-open-200x6x600", "placement-open-1000x10x3000"):
         solution = dlsched.load_solution(library.solution_file(name))
-        instance = dlsched.load(name)
-        report = dlsched.verify(instance, solution)
+        made = dlsched.load(name)
+        report = dlsched.verify(made, solution)
         assert report.feasible
-        now = float(report.objective[0])
-        bound = library.best_bounds(instance.sha256)[0]
-        yield (
-            f"| {name} | {now:.4f} | {float(bound.value):.4f} "
-            f"| {bound.method} | {cell(1 - float(bound.value) / now)} |"
-        )
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's, and the exact method."""
-    yield "## The paper's heuristic, this library's, the exact method\n"
-    yield "`annealing` with 100, 300, 1,000 and 4,000 trials for each table."
-    yield "`refinement`: 30 s. Sizes: tables x regions x jobs, seeds from 1; held back: from 101.\n"
-    climbing = Rule("hill_climbing")
-    short = [
-        Rule("annealing", {"trials": n}, f"`annealing`, {n:,}", calls=1) for n in (100, 300, 1000)
-    ]
-    exact = Rule("refinement", exact=True, limit=30)
-    yield from rows(
-        "placement", [climbing, *short, exact], {"library": lambda: shipped("placement")}
-    )
-    yield ""
-    most = {"trials": 4_000}
-    longest = Rule("annealing", most, "`annealing`, 4,000", exact=True)
-    groups = {}
-    for first, title in ((1, ""), (101, ", held back")):
-        for sizes, seeds in (
-            ((24, 4, 20), 10), ((30, 4, 40), 10), ((200, 6, 600), 3), ((1000, 10, 3000), 1)
-        ):  # fmt: skip
-            name = " x ".join(f"{n:,}" for n in sizes) + title
-            groups[name] = partial(drawn, sizes, range(first, first + seeds))
-    yield from rows("placement", [climbing, *short, longest, exact], groups)
-
-
-def limited() -> Iterator[str]:
-    """Yield what annealing and replica exchange find within a limit, by size."""
-    yield "## Annealing and replica exchange under a limit\n"
-    yield "Cost, of the seeds 1 and 2: what each finds in a third of 10 s and of 30 s, which is"
-    yield f"what the first heuristic of `exact` has of these limits; {load()}.\n"
-    yield "| size | limit, s | `annealing` | `tempering` |"
-    yield "|---|---|---|---|"
-    for n, regions, jobs in (
-        (30, 4, 40),
-        (100, 5, 300),
-        (150, 5, 450),
-        (300, 6, 900),
-        (500, 10, 1500),
-        (1000, 10, 3000),
-    ):
-        for limit in (10 / 3, 10):
-            found = [
-                [cost(dlsched.solve(inst, name, time_limit=limit)) for inst in instances]
-                for instances in [[*drawn((n, regions, jobs), range(1, 3))]]
-                for name in ("annealing", "tempering")
-            ]
-            cells = (", ".join(f"{value:.4f}" for value in costs) for costs in found)
-            yield f"| {n:,} x {regions} x {jobs:,} | {limit:.3g} | {' | '.join(cells)} |"
-
-
-def near() -> Iterator[str]:
-    """Yield how near searches come at which multiple of hill climbing's time."""
-    yield "## Heuristics from 100 tables on\n"
-    yield "Per cent above the best known cost, mean and worst of the seeds, and processor time as"
-    yield "a multiple of `hill_climbing`'s, both of the method alone. `annealing` with 300,"
-    yield "1,000 and 2,000 trials for each table, the last with another seed;"
-    yield "`annealing` and `tempering` by their defaults. Best known: the best of the columns;"
-    yield "longer searches may find better ones. `tempering` was tuned on the seeds 1 to 3 of 100"
-    yield "and 200 tables.\n"
-    searches: dict[str, Callable[[Instance], Claim]] = {
-        "300 trials": lambda inst: annealing(inst, Run(), 300),
-        "1,000": lambda inst: annealing(inst, Run(), 1_000),
-        "2,000": lambda inst: annealing(inst, Run(seed=1), 2_000),
-        "`annealing`": lambda inst: annealing(inst, Run()),
-        "`tempering`": lambda inst: tempering(inst, Run()),
-    }
-    yield f"| size | seeds | `hill_climbing` | {' | times | '.join(searches)} | times |"
-    yield "|" + "---|" * (3 + 2 * len(searches))
-    for sizes, seeds in (
-        ((100, 5, 300), range(1, 4)),
-        ((100, 5, 300), range(101, 104)),
-        ((200, 5, 600), range(1, 4)),
-        ((200, 5, 600), range(101, 104)),
-        ((300, 8, 900), range(1, 4)),
-        ((500, 10, 1500), range(1, 2)),
-    ):
-        away, times = [], []
-        for inst in drawn(sizes, seeds):
-            alone = [least(partial(hill_climbing, inst, Run()))]
-            costs = [cost(dlsched.solve(inst, "hill_climbing"))]
-            for search in searches.values():
-                began = time.process_time()
-                claim = search(inst)
-                alone.append(time.process_time() - began)
-                costs.append(float(dlsched.verify(inst, claim.solution).objective[0]))
-            away.append([100 * (value / min(costs) - 1) for value in costs])
-            times.append(alone)
-        cells = [
-            f"{m:.1f} ({w:.1f})" for m, w in zip(np.mean(away, 0), np.max(away, 0), strict=True)
-        ]
-        spent = np.mean(times, 0)
-        pairs = zip(cells[1:], spent[1:] / spent[0], strict=True)
-        yield (
-            f"| {' x '.join(f'{n:,}' for n in sizes)} | {', '.join(map(str, seeds))} "
-            f"| {cells[0]} | " + " | ".join(f"{c} | {x:.3g}" for c, x in pairs) + " |"
-        )
-
-
-def drawn(sizes: tuple[int, int, int], seeds: range) -> Iterator[Instance]:
-    """Yield instances of a size: tables, regions and jobs."""
-    for seed in seeds:
-        tables, regions, jobs = sizes
-        yield dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
-
-
-def rate() -> Iterator[str]:
-    """Yield trials of annealing per second."""
-    yield "## Trials of annealing in a processor second\n"
-    yield "From hill climbing's placement; temperatures from 2 to 0.01 mean increases. Old trials:"
-    yield "no clusters, a third each of tables' moves, jobs' moves and swaps.\n"
-    yield "| tables x regions x jobs | all trials | old trials | tables' moves only |"
-    yield "|---|---|---|---|"
-    for sizes in ((24, 4, 20), (30, 4, 40), (200, 6, 600), (1000, 10, 3000)):
-        inst = next(iter(drawn(sizes, range(1, 2))))
-        data, rng, count = arrays(inst), np.random.default_rng(0), 50_000
-        state = hill_climb(data, state_of(data, initial_homes(data)), Run(), None)
-        mean = float(state.sums[COST]) / len(data.size)
-        flat = np.geomspace(mean, mean / 200, count), np.geomspace(0.3, 30, count)
-        cells = []
-        for limits in (None, (0, 0.35, 0.35, 0.6, 0.6, 0.7), (0, 0.35)):
-            draws = rng.random((count, DRAWS))
-            if limits is not None:
-                low, high = np.array(limits).reshape(-1, 2).T
-                kind = rng.integers(len(low), size=count)
-                draws[:, 0] = low[kind] + draws[:, 0] * (high - low)[kind]
-            copy = state_of(data, state.home.copy())
-            spent = least(partial(anneal, *copy.packed, *flat, draws), 5)
-            cells.append(f"{count / spent:,.0f}")
-        yield f"| {' x '.join(f'{n:,}' for n in sizes)} | {' | '.join(cells)} |"
-
-
-SECTIONS = {
-    "enumerated": enumerated,
-    "random": random,
-    "proven": proven,
-    "thousand": thousand,
-    "day": day,
-    "overload": overload,
-    "headline": headline,
-    "replicas": replicas,
-    "candidates": candidates,
-    "relaxation": relaxation,
-    "few": few,
-    "stronger": stronger,
-    "stronger_thousand": stronger_thousand,
-    "held_back": held_back,
-    "hour": hour,
-    "open": opened,
-    "own": own,
-    "limited": limited,
-    "near": near,
-    "rate": rate,
-}
-
-if __name__ == "__main__":
-    write("placement", SECTIONS, arguments())
+        now, bound = float(report.objective[0]), library.best_bounds(made.sha256)[0]
+        gap = 100 * (1 - float(bound.value) / now)
+        yield {"instance": name, "cost": now, "bound": float(bound.value),
+               "method": bound.method, "gap": gap}  # fmt: skip

@@ -1,268 +1,145 @@
-"""Sensitivity on clusters of up to 4,096 GPUs: proven optima, gaps of heuristics, Synergy-OPT.
+"""Sensitivity: proven optima, readings of TUNE, and Synergy-OPT as the paper states it.
 
-    python benchmarks/sensitivity.py [measured readings idle stage_one synergy_opt distinct mixes
-                                      own]
-
-Without arguments every section; prints markdown and writes it to benchmarks/figures/sensitivity.md.
 Times are processor seconds of one process on one thread, unless a section says otherwise. The
-measured profiles are read from ../shared/data/synergy; if there are none, the generator's are used.
+measured profiles are those of ../shared/data/synergy.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-from figures import ROOT, arguments, cell, rule_gap, write
+from code_version import ROOT
+from runs import Row, rows_of
+from synergy_opt_plain import synergy_opt_plain
 
 import dlsched
-from dlsched.errors import SolverMissing
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
-from dlsched.results.result import Result
 
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
-SPLITS = ((20, 70, 10), (30, 60, 10))
-SIZES = (4, 16, 64, 128, 512)
-HEURISTICS = ("tune", "tune_public", "proportional")
-MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
-"""Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
 SEEDS = (1, 2, 3, 4, 5)
-READINGS = {
-    "descending demand, best, just enough": "tune",
-    "given, first, cpu per gpu": "tune_public",
-}
-
-
-def cluster(
-    servers: int,
-    split: tuple[int, int, int],
-    multi: bool,
-    *,
-    allow_split: bool = True,
-    may_wait: bool = False,
-    seed: int = 1,
-    generated: bool = False,
-) -> Instance:
-    """Return an instance with jobs of measured models, or of the generator's if there are none."""
-    more = {"multi": multi, "allow_split": allow_split, "may_wait": may_wait}
-    if PROFILES.exists() and not generated:
-        return from_profiles(PROFILES, servers=servers, split=split, seed=seed, **more)
-    mix = "/".join(map(str, split))
-    return dlsched.generate("sensitivity", seed, servers=servers, split=mix, **more)
-
-
-def measured() -> Iterator[str]:
-    """Yield the table of optima and gaps."""
-    source = "measured" if PROFILES.exists() else "generated"
-    yield f"## Proven optima, {source} profiles, seed 1\n"
-    yield "Servers of 8 GPUs, 24 CPUs, 500 GB. Gaps of heuristics are to the proven optimum; that"
-    yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum."
-    yield "CPU seconds.\n"
-    head = "| servers | image/language/speech | GPUs a job | jobs may split | jobs | status | s "
-    yield head + "| split | " + " | ".join(HEURISTICS) + " | optimum to pooled |"
-    yield "|" + "---|" * (9 + len(HEURISTICS))
-    worst = 0.0
-    for servers in SIZES:
-        for split in SPLITS:
-            for multi in (False, True):
-                for allow_split in (True, False) if multi else (True,):
-                    inst = cluster(servers, split, multi, allow_split=allow_split)
-                    began = time.process_time()
-                    best = dlsched.solve(inst, "patterns", time_limit=120)
-                    spent = time.process_time() - began
-                    worst = max(worst, spent)
-                    gaps = [rule_gap(inst, name, best) for name in HEURISTICS]
-                    bound = dlsched.solve(inst, "pooled").bound
-                    mix = "/".join(map(str, split))
-                    yield (
-                        f"| {servers} | {mix} | {'1 to 4' if multi else '1'} "
-                        f"| {'yes' if allow_split else 'no'} | {len(inst.jobs)} "
-                        f"| {best.status!s} | {spent:.2f} | {best.objective[1]} | "
-                        + " | ".join(gaps)
-                        + f" | {cell(best.gap_to(bound)[0])} |"
-                    )
-    yield f"\nSlowest: {worst:.2f} s. Stuck: the heuristic could not place every job."
-
-
-def readings() -> Iterator[str]:
-    """Yield the table of TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
-    yield "## TUNE by interpretation, 16 servers, 128 GPUs\n"
-    yield "Gaps of the throughput of one round to the proven optimum, or to its bound: mean and, in"
-    yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row of two and"
-    yield "`tune_public` the second. Jobs may be split.\n"
-    names = " | ".join("/".join(map(str, mix)) for mix in MIXES)
-    yield f"| profiles | GPUs a job | order, fit, peers | {names} | mean |"
-    yield "|" + "---|" * (4 + len(MIXES))
-    for generated in (False, True):
-        if not generated and not PROFILES.exists():
-            continue
-        for multi in (False, True):
-            cases = {
-                (mix, seed): cluster(16, mix, multi, seed=seed, generated=generated)
-                for mix in MIXES
-                for seed in SEEDS
-            }
-            best = {key: dlsched.solve(inst, time_limit=60) for key, inst in cases.items()}
-            sizes = ("1 to 8" if generated else "1 to 4") if multi else "1"
-            label = f"{'generated' if generated else 'measured'} | {sizes}"
-            for reading, method in READINGS.items():
-                cells, all_gaps = [], []
-                for mix in MIXES:
-                    found = [dlsched.solve(cases[mix, seed], method) for seed in SEEDS]
-                    bounds = [best[mix, seed].bound for seed in SEEDS]
-                    gaps = [f.gap_to(b)[0] for f, b in zip(found, bounds, strict=True)]
-                    all_gaps += gaps
-                    mean = sum(gaps) / len(gaps)
-                    cells.append(f"{cell(mean)} ({cell(min(gaps))} to {cell(max(gaps))})")
-                cells.append(cell(sum(all_gaps) / len(all_gaps)))
-                yield f"| {label} | {reading} | {' | '.join(cells)} |"
-
-
-def idle() -> Iterator[str]:
-    """Yield the table of idle GPUs with static demands, on 128 GPUs."""
-    yield "## Idle GPUs where jobs may wait, 16 servers, 128 GPUs\n"
-    yield "Share of idle GPUs although the jobs need exactly as many as there are, least to most"
-    yield f"over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput to the bound of"
-    yield "the optimum, which favours jobs of few GPUs: the sum of throughput where jobs wait is"
-    yield "not the paper's objective. DRF and Tetris as in section 5.7.\n"
-    heuristics = ("greedy", "drf", "tetris", "tune", "tune_public")
-    yield "| image/language/speech | GPUs a job | " + " | ".join(heuristics) + " |"
-    yield "|" + "---|" * (2 + len(heuristics))
-    for mix in MIXES:
-        for multi in (False, True):
-            cases = [cluster(16, mix, multi, may_wait=True, seed=seed) for seed in SEEDS]
-            bounds = [dlsched.solve(inst, time_limit=60).bound for inst in cases]
-            cells = []
-            for name in heuristics:
-                found = [dlsched.solve(inst, name) for inst in cases]
-                shares = [result.details["idle_gpus"] / 128 for result in found]
-                gaps = [r.gap_to(b)[0] for r, b in zip(found, bounds, strict=True)]
-                mean = cell(sum(gaps) / len(gaps))
-                cells.append(f"{cell(min(shares))} to {cell(max(shares))} ({mean})")
-            yield (
-                f"| {'/'.join(map(str, mix))} | {'1 to 4' if multi else '1'} | "
-                + " | ".join(cells)
-                + " |"
-            )
-
-
-def stage() -> Iterator[str]:
-    """Yield the table of the paper's stage one without aggregation, by solver."""
-    yield "## The paper's stage one without aggregation, by solver\n"
-    yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; CPU seconds"
-    yield "of its `solve`. Fragments: jobs fragmented at stage two's vertex. `patterns` solves"
-    yield "the whole problem. The ratio is HiGHS's stage one to `patterns`, in one run.\n"
-    yield (
-        "| servers | GPUs a job | variables | HiGHS | SCIP | GLPK | patterns "
-        "| stage one / patterns | fragments | 3 x servers |"
-    )
-    yield "|" + "---|" * 10
-    stage_one(cluster(4, SPLITS[0], False))  # imports cvxpy
-    for servers in (16, 64):
-        for multi in (False, True):
-            inst = cluster(servers, SPLITS[0], multi)
-            cells, first, seconds = [], None, 0.0
-            for solver in ("highs", "scip", "glpk"):
-                began = time.process_time()
-                try:
-                    more = {"tm_lim": 10_000 * GLPK_LIMIT} if solver == "glpk" else {}
-                    found = stage_one(inst, solver, **more)
-                except SolverMissing:
-                    cells.append("not installed")
-                    continue
-                cells.append(f"{time.process_time() - began:.2f}")
-                if first is None:
-                    first, seconds = found, float(cells[-1])
-                elif abs(found.throughput - first.throughput) > 1e-6 * first.throughput:
-                    cells[-1] += " (DIFFERS)"
-            assert first is not None
-            began = time.process_time()
-            dlsched.solve(inst, "patterns")
-            whole = time.process_time() - began
-            fragmented = stage_two(inst, first).fragmented
-            yield (
-                f"| {servers} | {'1 to 4' if multi else '1'} | {first.variables} | "
-                + " | ".join(cells)
-                + f" | {whole:.2f} | {seconds / whole:.2f} | {fragmented} | {3 * servers} |"
-            )
-
-
-def synergy_opt() -> Iterator[str]:
-    """Yield the processor time of Synergy-OPT over that of TUNE at the size of section 5.6."""
-    yield "## Synergy-OPT's time over TUNE's, 16 servers, 128 GPUs\n"
-    yield "Median of the CPU seconds of seeds 1 to 5. TUNE: the rule alone, least of three calls."
-    yield "Synergy-OPT: stage one by each solver (GLPK is the public code's) and stage two, through"
-    yield "cvxpy. As the public code: stage one with a matrix of variables and three constraints a"
-    yield "job, GLPK, and stage two, GLPK. exact: the whole problem with whole GPUs, `solve` with"
-    yield f"its checks. >: GLPK was ended after {GLPK_LIMIT} s of wall time. Below, their times"
-    yield "over TUNE's in the same instance: median, least and most. Paper: 200 times; TUNE hardly"
-    yield "a second.\n"
-    columns = ("HiGHS", "SCIP", "GLPK", "as the public code", "exact")
-    yield f"| split | GPUs a job | tune | {' | '.join(columns)} |"
-    yield "|" + "---|" * (3 + len(columns))
-    stage_one(cluster(4, SPLITS[0], False))  # imports cvxpy
-    ratios = []
-    for mix in MIXES[:3]:
-        for multi in (False, True):
-            found = [_times(cluster(16, mix, multi, seed=seed)) for seed in SEEDS]
-            seconds = np.array([times for times, _ in found])
-            ended = np.array([ended for _, ended in found])
-            name = f"{'/'.join(map(str, mix))} | {'1 to 4' if multi else '1'}"
-            middle = len(SEEDS) // 2
-            medians = " | ".join(_statistics(seconds[:, c], ended[:, c], ".4f")[middle]
-                                 for c in range(seconds.shape[1]))  # fmt: skip
-            yield f"| {name} | {medians} |"
-            over = [
-                _statistics(seconds[:, c] / seconds[:, 0], ended[:, c], ".0f")
-                for c in range(1, seconds.shape[1])
-            ]
-            for how, place in (("median", middle), ("least", 0), ("most", -1)):
-                cells = " | ".join(column[place] for column in over)
-                ratios.append(f"| {name} | {how} | {cells} |")
-    yield "\nOver TUNE's time:\n"
-    yield f"| split | GPUs a job | of 5 seeds | {' | '.join(columns)} |"
-    yield "|" + "---|" * (3 + len(columns))
-    yield from ratios
-
-
 GLPK_LIMIT = 20
 """Seconds of wall time after which GLPK is ended, as its search is exponential."""
 
 
-def _times(instance: Instance) -> tuple[list[float], list[bool]]:
-    """Return the CPU seconds of TUNE, of Synergy-OPT in four ways and of exact; which ended."""
-    from synergy_opt_plain import synergy_opt_plain
+def cluster(
+    servers: int, split: str, multi: bool, generated: bool = False, **more: Any
+) -> Instance:
+    """Return an instance with jobs of measured models, or of the generator's."""
+    seed = more.pop("seed", 1)
+    if generated:
+        options = {"servers": servers, "split": split, "multi": multi} | more
+        return dlsched.generate("sensitivity", seed, **options)
+    mix = tuple(map(int, split.split("/")))
+    return from_profiles(PROFILES, servers=servers, split=mix, seed=seed, multi=multi, **more)
+
+
+def _named(servers: int, split: str, multi: bool, most: str = "1 to 4") -> Row:
+    sizes = most if multi else "1"
+    return {"servers": servers, "image/language/speech": split, "GPUs a job": sizes}
+
+
+def measured(sizes: Sequence[int], splits: Sequence[str]) -> Iterator[Row]:
+    """Yield optima, and the gaps of heuristics and of the pooled bound, in per cent."""
+    for servers, split, multi in itertools.product(sizes, splits, (False, True)):
+        for allow in (True, False) if multi else (True,):
+            made = cluster(servers, split, multi, allow_split=allow)
+            row = _named(servers, split, multi) | {"jobs may split": "yes" if allow else "no"}
+            row["jobs"] = len(made.jobs)
+            methods = [{"method": "patterns", "time_limit": 120.0}]
+            methods += [{"method": m} for m in ("tune", "tune_public", "proportional", "pooled")]
+            best, *others = rows_of(made, methods, row)
+            row |= {"status": best["status"], "s": best["s"], "split": best["split"]}
+            row |= {other["method"]: other["gap"] for other in others[:-1]}
+            yield row | {"optimum to pooled": 100 * (1 - best["throughput"] / others[-1]["bound"])}
+
+
+def readings(splits: Sequence[str]) -> Iterator[Row]:
+    """Yield TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
+    cases = itertools.product((False, True), (False, True), splits, SEEDS)
+    for generated, multi, split, seed in cases:
+        made = cluster(16, split, multi, generated=generated, seed=seed)
+        row = _named(16, split, multi, "1 to 8" if generated else "1 to 4") | {"seed": seed}
+        row["profiles"] = "generated" if generated else "measured"
+        methods = [
+            {"method": "exact", "time_limit": 60.0},
+            {"method": "tune", "label": "descending demand, best, just enough"},
+            {"method": "tune_public", "label": "given, first, cpu per gpu"},
+        ]
+        yield from list(rows_of(made, methods, row))[1:]
+
+
+def idle(splits: Sequence[str]) -> Iterator[Row]:
+    """Yield idle GPUs where jobs may wait, on 128 GPUs, in per cent."""
+    for split, multi, seed in itertools.product(splits, (False, True), SEEDS):
+        made = cluster(16, split, multi, may_wait=True, seed=seed)
+        bound = dlsched.solve(made, time_limit=60).bound
+        for name in ("greedy", "drf", "tetris", "tune", "tune_public"):
+            found = dlsched.solve(made, name)
+            row = _named(16, split, multi) | {"seed": seed, "method": name}
+            row["idle"] = 100 * found.details["idle_gpus"] / 128
+            yield row | {"gap": 100 * float(found.gap_to(bound)[0])}
+
+
+def stage(split: str) -> Iterator[Row]:
+    """Yield the paper's stage one without aggregation, by solver."""
+    stage_one(cluster(4, split, False))  # imports cvxpy
+    for servers, multi in itertools.product((16, 64), (False, True)):
+        made, row = cluster(servers, split, multi), _named(servers, split, multi)
+        yield row | _stage(made) | {"3 x servers": 3 * servers}
+
+
+def _stage(made: Instance) -> Row:
+    """Return the processor seconds of stage one by each solver, which must agree."""
+    row: Row = {}
+    found = {}
+    for name, solver in (("HiGHS", "highs"), ("SCIP", "scip"), ("GLPK", "glpk")):
+        more = {"tm_lim": 10_000 * GLPK_LIMIT} if solver == "glpk" else {}
+        row[name], found[name] = _cpu(partial(stage_one, made, solver, **more))
+        first = found["HiGHS"]
+        assert abs(found[name].throughput - first.throughput) <= 1e-6 * first.throughput
+    row["patterns"], _ = _cpu(partial(dlsched.solve, made, "patterns"))
+    row["fragments"] = stage_two(made, first).fragmented
+    return row | {"variables": first.variables}
+
+
+def synergy_opt(splits: Sequence[str]) -> Iterator[Row]:
+    """Yield the processor time of TUNE and of Synergy-OPT, at the size of section 5.6."""
+    stage_one(cluster(4, splits[0], False))  # imports cvxpy
+    for split, multi, seed in itertools.product(splits, (False, True), SEEDS):
+        made = cluster(16, split, multi, seed=seed)
+        own = min(_cpu(partial(tune, made))[0] for _ in range(3))
+        row: Row = {"split": split, "GPUs a job": "1 to 4" if multi else "1", "seed": seed}
+        row |= {"tune": own, "ended early": 0}
+        for name, work in _works(made).items():
+            spent, ended = _cpu(work)
+            row |= {name: spent, f"{name}, over": spent / own}
+            row["ended early"] += not ended
+        yield row
+
+
+def _works(made: Instance) -> dict[str, Callable[[], Any]]:
+    """Return Synergy-OPT in four ways and the exact method; each says whether it ended."""
 
     def two(solver: str, **options: Any) -> bool:
-        first = stage_one(instance, solver, **options)
-        stage_two(instance, first)
+        first = stage_one(made, solver, **options)
+        stage_two(made, first)
         return first.optimal
 
-    works: list[Callable[[], Any]] = [
-        lambda: two("highs"),
-        lambda: two("scip"),
-        lambda: two("glpk", tm_lim=1000 * GLPK_LIMIT),
-        lambda: not math.isnan(synergy_opt_plain(instance, GLPK_LIMIT)),
-        lambda: dlsched.solve(instance, time_limit=120).status == "optimal",
-    ]
-    seconds, ended = [min(_cpu(lambda: tune(instance))[0] for _ in range(3))], [True]
-    for work in works:
-        spent, proved = _cpu(work)
-        seconds.append(spent)
-        ended.append(bool(proved))
-    return seconds, ended
-
-
-def _statistics(values: Any, ended: Any, form: str) -> list[str]:
-    """Return the values in ascending order as cells; > where one is of a search cut short."""
-    return [f"{'' if ended[i] else '> '}{values[i]:{form}}" for i in np.argsort(values)]
+    return {
+        "HiGHS": partial(two, "highs"),
+        "SCIP": partial(two, "scip"),
+        "GLPK": partial(two, "glpk", tm_lim=1000 * GLPK_LIMIT),
+        "as the public code": lambda: not math.isnan(synergy_opt_plain(made, GLPK_LIMIT)),
+        "exact": lambda: dlsched.solve(made, time_limit=120).status == "optimal",
+    }
 
 
 def _cpu(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -270,151 +147,3 @@ def _cpu(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.process_time()
     answer = work()
     return time.process_time() - began, answer
-
-
-def distinct() -> Iterator[str]:
-    """Yield the table of clusters where every job has a profile of its own."""
-    yield "## Every job with a profile of its own\n"
-    yield "The gap is 1 - throughput / bound, with the certified bound.\n"
-    yield "| servers | GPUs a job | jobs | seed | status | s | gap, certified | tune |"
-    yield "|" + "---|" * 8
-    for servers in (8, 64):
-        for multi in (False, True):
-            for seed in (1, 2, 3):
-                inst = dlsched.generate(
-                    "sensitivity", seed, servers=servers, distinct=True, multi=multi
-                )
-                best = dlsched.solve(inst, time_limit=120)
-                certified = best.certified[0]
-                gap = 1 - float(best.objective[0]) / float(certified.value)
-                tune = rule_gap(inst, "tune", best)
-                yield (
-                    f"| {servers} | {'1 to 8' if multi else '1'} | {len(inst.jobs)} | {seed} "
-                    f"| {best.status!s} | {best.seconds.total:.1f} | {cell(gap)} | {tune} |"
-                )
-
-
-def mixes() -> Iterator[str]:
-    """Yield the table of 48 fresh mixes of jobs of 1 to 8 GPUs."""
-    yield "## 48 fresh mixes of jobs of 1 to 8 GPUs, generated profiles\n"
-    yield "Seeds 11, 12, 13; `exact` with a limit of 120 s of wall time. Gap: the largest of the"
-    yield "throughput; split: found, and in brackets the bound where it is less. CPU seconds by"
-    yield "seed.\n"
-    yield "| servers | image/language/speech | proved | gap | split | CPU s |"
-    yield "|" + "---|" * 6
-    proved = 0
-    for servers in (16, 32, 64, 128):
-        for split in ("20/70/10", "30/60/10", "60/30/10", "33/33/33"):
-            gaps, splits, seconds, optimal = [], [], [], 0
-            for seed in (11, 12, 13):
-                inst = dlsched.generate(
-                    "sensitivity", seed, servers=servers, split=split, multi=True
-                )
-                began = time.process_time()
-                best = dlsched.solve(inst, time_limit=120)
-                seconds.append(f"{time.process_time() - began:.1f}")
-                optimal += best.status == "optimal"
-                gaps.append(best.gap[0])
-                least, most = int(best.bound[1].value), int(best.objective[1])
-                splits.append(f"{most}" if least == most else f"{most} ({least})")
-            proved += optimal
-            yield (
-                f"| {servers} | {split} | {optimal} of 3 | {cell(max(gaps))} "
-                f"| {', '.join(splits)} | {', '.join(seconds)} |"
-            )
-    yield f"\nProved: {proved} of 48."
-
-
-HELD_BACK = (101, 102)
-"""Seeds that no other section and no instance of the library uses."""
-COMPARED = ("tune", "tune_public", "price_round", "exact")
-
-
-def groups() -> Iterator[tuple[str, list[Instance]]]:
-    """Yield the instances of the table of our heuristics, by group."""
-    library = dlsched.list_instances("sensitivity")
-    yield "the library", [dlsched.load(name) for name in library]
-    for servers, mixes in ((4, MIXES), (16, MIXES), (64, MIXES), (128, SPLITS), (512, SPLITS)):
-        for multi, sizes in ((False, "1 GPU"), (True, "1 to 4 GPUs")):
-            cases = [cluster(servers, mix, multi, seed=seed) for mix in mixes for seed in HELD_BACK]
-            yield f"{servers} servers, {sizes}", cases
-    known = [cluster(128, mix, True, seed=seed) for mix in SPLITS for seed in range(1, 40)]
-    yield "128 servers, 1 to 4 GPUs, seeds 1 to 39", known
-    for servers, (multi, sizes) in product((16, 64), ((False, "1 GPU"), (True, "1 to 8 GPUs"))):
-        drawn = product(SPLITS, HELD_BACK)
-        cases = [cluster(servers, mix, multi, seed=seed, generated=True) for mix, seed in drawn]
-        yield f"generated, {servers} servers, {sizes}", cases
-    for servers in (8, 64):
-        cases = [
-            dlsched.generate("sensitivity", seed, servers=servers, distinct=True, multi=multi)
-            for multi, seed in product((False, True), HELD_BACK)
-        ]
-        yield f"all distinct, {servers} servers", cases
-
-
-def timed(instance: Instance, method: str) -> tuple[Result, float]:
-    """Return a result and the CPU seconds of the call; of a heuristic the faster of two."""
-    seconds = float("inf")
-    limit = 20 if method == "exact" else None
-    for _ in range(1 if method == "exact" else 2):
-        began = time.process_time()
-        result = dlsched.solve(instance, method, time_limit=limit)
-        seconds = min(seconds, time.process_time() - began)
-    return result, seconds
-
-
-def own() -> Iterator[str]:
-    """Yield the table of the paper's heuristic, ours and the exact method."""
-    yield "## The paper's heuristic, ours, and the optimum\n"
-    yield "Distance of the throughput to the best bound of `exact` (at most 20 s of wall time) and"
-    yield "`price_round`: mean and worst of a group; 100 % without a solution. CPU seconds of a"
-    yield "call of `solve`, checks included, on one thread: mean, slowest, and the mean's ratio to"
-    yield "that of `tune`; split: mean number of jobs. Measured profiles and mixes as above, unless"
-    yield "the group says otherwise; seeds 101 and 102, not used while ours were written, but for"
-    yield "the group of 78 instances, whose times decided between variants of `price_round`.\n"
-    yield "| group | instances | method | mean | worst | s | slowest | s / tune | split |"
-    yield "|" + "---|" * 9
-    for name, cases in groups():
-        found: dict[str, list[tuple[Result, float]]] = {method: [] for method in COMPARED}
-        for inst in cases:
-            for method in COMPARED:
-                found[method].append(timed(inst, method))
-        bounds = [
-            min(float(rows[0].bound[0].value) for rows in pair)
-            for pair in zip(found["exact"], found["price_round"], strict=True)
-        ]
-        base = sum(seconds for _, seconds in found["tune"]) / len(cases)
-        for method in COMPARED:
-            gaps = [
-                1 - float(result.objective[0]) / bound if result.solution else 1.0
-                for (result, _), bound in zip(found[method], bounds, strict=True)
-            ]
-            spent = [seconds for _, seconds in found[method]]
-            mean = sum(spent) / len(spent)
-            solved = [result for result, _ in found[method] if result.solution]
-            split = sum(int(result.objective[1]) for result in solved) / max(1, len(solved))
-            yield (
-                f"| {name} | {len(cases)} | {method} | {cell(_digits(sum(gaps) / len(gaps)))} "
-                f"| {cell(_digits(max(gaps)))} | {mean:.3f} | {max(spent):.3f} "
-                f"| {mean / base:.2f} | {split:.1f} |"
-            )
-
-
-def _digits(gap: float) -> float:
-    """Return a gap without the rounding errors of its computation."""
-    return 0.0 if gap < 1e-9 else gap
-
-
-SECTIONS = {
-    "measured": measured,
-    "readings": readings,
-    "idle": idle,
-    "stage_one": stage,
-    "synergy_opt": synergy_opt,
-    "distinct": distinct,
-    "mixes": mixes,
-    "own": own,
-}
-
-if __name__ == "__main__":
-    write("sensitivity", SECTIONS, arguments())

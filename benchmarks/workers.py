@@ -1,22 +1,11 @@
-"""Workers: gaps of the heuristics, seconds of the exact methods, and what groups are worth.
-
-    python benchmarks/workers.py [SECTION ...]
-
-Sections: gaps, sizes, groups, own. Prints markdown, writes it to
-benchmarks/figures/workers.md. Times are processor seconds of one process on one thread.
-"""
+"""Workers: first fit, which best fit is compared with, and what groups are worth."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from figures import arguments, cell, write
-from rules_table import Rule, rows, shipped
+from runs import Row, compare
 
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
@@ -26,13 +15,6 @@ from dlsched.problems.workers.structures import fleet
 from dlsched.problems.workers.structures.fleet import Taken
 
 SEEDS = range(1, 6)
-QUEUES = {
-    "admitted": {},
-    "admitted, emptier fleet": {"jobs": 700, "training_used": 0.2, "loan_used": 0.3},
-    "all of 500": {"admitted": False},
-}
-"""Parameters of the waiting jobs: by default, with more room, and without regard to room."""
-LIMIT = 30.0
 
 
 class FirstFit(fleet.BestFit):
@@ -67,93 +49,35 @@ def first_fit(instance: Instance, rng: np.random.Generator) -> Solution:
     return fleet.solution_of(instance, bases, flexible)
 
 
-def gaps() -> Iterator[str]:
-    """Yield mean gaps in placed jobs, with separate groups and without."""
-    methods = ("bfd", "bases_first", "confined_first", first_fit, "naive_bfd")
-    rules = {getattr(method, "__name__", method): method for method in methods}
-    yield "## Gaps in placed jobs by size\n"
-    yield "Admitted queues, the mean of five seeds, all proved.\n"
-    yield f"| servers | scenario | groups | {' | '.join(rules)} |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for servers in (48, 96, 192, 384, 963):
+def gaps(sizes: Sequence[int], methods: Sequence[str]) -> Iterator[Row]:
+    """Yield the gaps of rules in placed jobs, by servers, with separate groups and without."""
+    for servers in sizes:
         training = round(servers * 443 / 963)
-        for scenario in SCENARIOS:
-            for separate in (True, False):
-                found: dict[str, list[float]] = {rule: [] for rule in rules}
-                for seed in SEEDS:
-                    instance = dlsched.generate(
-                        "workers", seed, training=training, loan=servers - training,
-                        jobs=servers, scenario=scenario, separate_groups=separate,
-                    )  # fmt: skip
-                    best = dlsched.solve(instance)
-                    assert best.status == "optimal"
-                    for rule, method in rules.items():
-                        if rule != "naive_bfd" or not separate:
-                            result = dlsched.solve(instance, method)
-                            found[rule].append(float(result.gap_to(best.bound)[0] or 0))
-                cells = [cell(statistics.mean(f)) if f else "-" for f in found.values()]
-                groups = "separate" if separate else "shared"
-                yield f"| {servers} | {scenario} | {groups} | {' | '.join(cells)} |"
+        fleet = {"training": training, "loan": servers - training, "jobs": servers}
+        grid = {"scenario": SCENARIOS, "separate_groups": (True, False)}
+        for row in compare("workers", methods, grid, SEEDS, [fleet]):
+            groups = "separate" if row["separate_groups"] == "True" else "shared"
+            yield row | {"servers": servers, "groups": groups}
 
 
-def sizes() -> Iterator[str]:
-    """Yield seconds of the exact methods by size."""
-    methods = ("arc_flow", "milp")
-    yield "## The exact methods by size\n"
-    yield "Scenario advanced, all four levels, the mean processor time of two seeds; limit"
-    yield f"{LIMIT:.0f} s.\n"
-    yield f"| servers | {' | '.join(methods)} |"
-    yield "|---|---|---|"
-    dlsched.solve("workers-small-01", "arc_flow")  # imports the solver
-    for servers in (12, 24, 48, 96, 192, 384, 963):
-        training = round(servers * 443 / 963)
-        made = [
-            dlsched.generate(
-                "workers", seed, training=training, loan=servers - training,
-                jobs=servers, scenario="advanced", training_used=0.5, loan_used=0.5,
-            )
-            for seed in (1, 2)
-        ]  # fmt: skip
-        cells = []
-        for method in methods:
-            began = time.process_time()
-            results = [dlsched.solve(instance, method, time_limit=LIMIT) for instance in made]
-            mean = (time.process_time() - began) / len(made)
-            proved = all(result.status == "optimal" for result in results)
-            cells.append(f"{mean:.2f} s" if proved else "limit")
-        yield f"| {servers} | {' | '.join(cells)} |"
-
-
-def groups() -> Iterator[str]:
+def groups() -> Iterator[Row]:
     """Yield what a demand for loan servers costs after placements with and without groups."""
-    yield "## Reclaiming after a placement, 963 servers\n"
-    yield "Means of five seeds, queue admitted. Flexible only: servers with flexible workers and no"
-    yield "others, as a share of the demand, at most 100 %. Preempted: the least number of jobs.\n"
-    yield ("| scenario | demand | rule | flexible workers on loan | flexible only | preempted |")
-    yield "|---|---|---|---|---|---|"
     for scenario in SCENARIOS:
         for rule in ("bfd", "bases_first", "exact", "naive_bfd"):
-            fleets = [
-                with_tenants(
-                    np.random.default_rng(seed),
-                    scenario=scenario,
+            for seed in SEEDS:
+                instance, tenants = with_tenants(
+                    np.random.default_rng(seed), scenario=scenario,
                     separate_groups=rule != "naive_bfd",
-                )
-                for seed in SEEDS
-            ]
-            placed = [dlsched.solve(instance, rule) for instance, _ in fleets]
-            shares = [_on_loan(i, p.solution) for (i, _), p in zip(fleets, placed, strict=True)]
-            flexible = f"{100 * statistics.mean(shares):.1f} %"
-            for demand in (52, 130, 260):
-                only, preempted = [], []
-                for (instance, tenants), result in zip(fleets, placed, strict=True):
-                    after = to_reclaiming(instance, result.solution, demand, tenants)
-                    only.append(min(1.0, _flexible_only(after) / demand))
-                    preempted.append(float(dlsched.solve(after, levels=1).objective[0]))
-                yield (
-                    f"| {scenario} | {demand} | {rule} | {flexible} "
-                    f"| {100 * statistics.mean(only):.1f} % | {statistics.mean(preempted):.1f} |"
-                )
+                )  # fmt: skip
+                placed = dlsched.solve(instance, rule).solution
+                for demand in (52, 130, 260):
+                    after = to_reclaiming(instance, placed, demand, tenants)
+                    yield {
+                        "scenario": scenario, "demand": demand, "rule": rule, "seed": seed,
+                        "flexible workers on loan": 100 * _on_loan(instance, placed),
+                        "flexible only": 100 * min(1.0, _flexible_only(after) / demand),
+                        "preempted": float(dlsched.solve(after, levels=1).objective[0]),
+                    }  # fmt: skip
 
 
 def _on_loan(instance: Instance, solution: object) -> float:
@@ -169,55 +93,3 @@ def _flexible_only(after: dlsched.Instance) -> int:
         for worker in job.workers:
             kinds.setdefault(worker.server, set()).add(worker.flexible)
     return sum(found == {True} for found in kinds.values())
-
-
-def fleets(seeds: range, **options: Any) -> Iterator[Instance]:
-    """Yield instances of all scenarios."""
-    for scenario in SCENARIOS:
-        for seed in seeds:
-            yield dlsched.generate("workers", seed, scenario=scenario, **options)
-
-
-def smaller(seeds: range) -> Iterator[Instance]:
-    """Yield instances of 48, 96 and 192 servers, with separate groups and without."""
-    for servers in (48, 96, 192):
-        training = round(servers * 443 / 963)
-        size = {"training": training, "loan": servers - training, "jobs": servers}
-        for separate in (True, False):
-            yield from fleets(seeds, separate_groups=separate, **size)
-
-
-def own() -> Iterator[str]:
-    """Yield the paper's heuristic, this library's and the exact method over all groups."""
-    few, fresh = range(1, 4), range(101, 104)
-    made: dict[str, Callable[[], Iterator[Instance]]] = {
-        "the library": partial(shipped, "workers"),
-        "48, 96, 192 servers, seeds 1 to 3": partial(smaller, few),
-        "the same, held back: 101 to 103": partial(smaller, fresh),
-    }
-    for queue, parameters in QUEUES.items():
-        for separate in (True, False):
-            options = {"separate_groups": separate, **parameters}
-            title = f"963 servers, {queue}, {'separate' if separate else 'shared'}"
-            made[f"{title}, seeds 1 to 3"] = partial(fleets, few, **options)
-            made[f"{title}, held back: 101 to 103"] = partial(fleets, fresh, **options)
-    yield "## The paper's heuristic, this library's, and the optimum\n"
-    yield "All four scenarios.\n"
-    rules = (
-        Rule("bfd"),
-        Rule("bases_first"),
-        Rule("confined_first"),
-        Rule("exact", exact=True, limit=30),
-    )
-    yield from rows("workers", rules, made)
-
-
-SECTIONS = {
-    "gaps": gaps,
-    "sizes": sizes,
-    "groups": groups,
-    "own": own,
-}
-
-if __name__ == "__main__":
-    write("workers", SECTIONS, arguments())

@@ -85,8 +85,8 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         text = re.sub(r"\A# .*", f"# {page.meta['title']}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        if name in (*charts.names(), *charts.GAPS, "claims"):
-            note = charts.gap_note(name) if name in charts.GAPS else charts.title(name) + "."
+        if name in charts.charted():
+            note = charts.gap_note(name) if charts.has_gaps(name) else charts.title(name) + "."
             text = _pictured(text, f"figures-{name}", charts.title(name), note)
         kinds = "claims" if name == "claims" else f"figures {name}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
@@ -99,7 +99,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         page.title = "What it is"
         page.meta["title"] = text.partition("\n")[0].lstrip("# ")
         text = _pictured(text, name, "An example of the paper, with its optimum")
-        if name in charts.GAPS:
+        if charts.has_gaps(name):
             note = f"{charts.gap_note(name)} [All figures](../figures/{name}.md)."
             chart = _plate(f"figures-{name}", charts.title(name), note)
             head, mark, rest = text.partition("\n## Where it is in the code")

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/which-method.md, from benchmarks/figures/exact_against_heuristics.md.
+"""Writes the tables of docs/which-method.md, from the stored rows of exact_against_heuristics.
 
     python docs/which_method.py
 
@@ -8,26 +8,22 @@ A test compares the page with what this writes today; another one reads which me
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from charts import Row, between, tables
+from charts import between, tables
 
 from dlsched.registry import Kind, problem, problem_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-method.md"
-FIGURES = ROOT / "benchmarks" / "figures" / "exact_against_heuristics.md"
 LIMITS = (1, 10)
 """Seconds of the runs that are shown; the second only where the first ended without a proof."""
 HEAD = (
     "| instance | limit | exact method | ended | seconds | best heuristic | its gap | seconds "
     "| best bound | its gap | seconds |"
 )
-CELL = re.compile(r"(proved|[\d.e+-]+)(?: %)?(?: \((\w+)\))?, ([\d.e+-]+) s")
 
 
 class Entry(NamedTuple):
@@ -61,50 +57,44 @@ def best(entries: Mapping[str, Entry]) -> str | None:
     return min(entries, key=lambda name: entries[name].rank, default=None)
 
 
-def read(cell: str, levels: Sequence[str], bounds: bool) -> Entry | None:
-    """Read a cell; ``None`` where there is no solution, or a bound says nothing."""
-    match = CELL.fullmatch(cell)
-    if match is None:
-        assert cell == "-", cell
+def read(row: tables.Row, levels: Sequence[str], bounds: bool) -> Entry | None:
+    """Read a row; ``None`` where there is no solution, or a bound says nothing."""
+    if "gap" not in row:
         return None
-    said, level, seconds = match.groups()
-    gap = 0.0 if said == "proved" else float(said) / 100
-    at = levels.index(level) + (0 if gap else 0.5) if level else math.inf
+    text, gaps = row["gap"]
+    gap = gaps[0] / 100 if gaps else 0.0
+    at = levels.index(row["level"].text) + (0 if gap else 0.5) if "level" in row else math.inf
     if bounds and gap >= 1:  # it says nothing of this level
         at, gap = at - 0.5, 0.0
-    text = cell.rpartition(", ")[0]
-    return Entry(at, gap, said == "proved", float(seconds), text) if at >= 0 else None
+    entry = Entry(at, gap, text == "proved", row["seconds"].numbers[0], text)
+    return entry if at >= 0 else None
 
 
 class Case(NamedTuple):
     """What was measured of an instance under a limit: the row of `exact`, and all methods."""
 
     instance: str
-    exact: Row
+    exact: dict[str, str]
     solutions: dict[str, Entry]
     bounds: dict[str, Entry]
 
 
-@cache
-def sections() -> dict[str, list[list[Row]]]:
-    """Return the tables of the figures by problem and limit."""
-    return tables(FIGURES.read_text(encoding="utf-8"))
-
-
 def cases(name: str, limit: int) -> Iterator[Case]:
     """Yield what was measured of the methods that there are; nothing where not all were."""
-    main, *others = sections().get(f"{name}, {limit} s", [[]])
-    if not others:
+    found = tables.measured("exact_against_heuristics").get(f"{name}-{limit}", {})
+    if "solutions" not in found:
         return
     owner = problem(name)
     levels = [level.name for level in owner.levels]
-    for row, instance in zip(main, list(others[0][0])[1:], strict=True):
-        found: list[dict[str, Entry]] = []
-        for bounds, table in enumerate(others):
-            cells = {line["method"].strip("`"): line[instance] for line in table}
-            entries = {n: read(cell, levels, bool(bounds)) for n, cell in cells.items()}
-            found.append({n: e for n, e in entries.items() if e and n in owner.methods})
-        yield Case(instance, row, *found)
+    named = dict.fromkeys(row["instance"].text for row in found["solutions"])
+    for row, instance in zip(found["exact"], named, strict=True):
+        entries: list[dict[str, Entry]] = []
+        for table in ("solutions", "bounds"):
+            lines = [line for line in found.get(table, []) if line["instance"].text == instance]
+            read_ = {x["method"].text: read(x, levels, table == "bounds") for x in lines}
+            entries.append({n: e for n, e in read_.items() if e and n in owner.methods})
+        exact = {column: shown.text for column, shown in row.items()}
+        yield Case(instance, exact, *entries)
 
 
 def rows(name: str) -> Iterator[str]:

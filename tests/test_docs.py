@@ -421,13 +421,23 @@ def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) ->
     charts = module("charts", monkeypatch)
     problems = {path.stem for path in (ROOT / "docs" / "problems").glob("*.md")}
     pages = {path.stem for path in FIGURES.glob("*.md")}
-    assert pages <= problems | set(charts.names()), "docs/charts.py: add the page"
+    assert pages <= problems | set(charts.names())
     for name in set(charts.names()) - {"peers"}:
         labels, values = charts.bars(name)
-        rows = next(iter(charts.tables((FIGURES / f"{name}.md").read_text()).values()))[0]
+        rows = charts.tables.tables(name)[0].rows
         assert set(labels) | set(values) <= set(rows[0]), name
         for column in values:
-            assert any(charts.number(row[column]) is not None for row in rows), column
+            assert any(charts.number(row, column) is not None for row in rows), column
+
+
+def test_pages_of_figures_are_of_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python benchmarks/tables.py` would change no page, and every page has rows."""
+    tables = module("charts", monkeypatch).tables
+    assert {path.stem for path in FIGURES.glob("*.md")} == set(tables.names())
+    assert {path.stem for path in tables.ROWS.glob("*.parquet")} == set(tables.names())
+    for name in tables.names():
+        text = (FIGURES / f"{name}.md").read_text(encoding="utf-8")
+        assert text == tables.text_of(name), "run: python benchmarks/tables.py"
 
 
 def test_maps_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:

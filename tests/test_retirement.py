@@ -84,7 +84,7 @@ def without_a_place(which: ModuleType, problem: str) -> set[str]:
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
 def test_methods_have_a_place(which: ModuleType, problem: str) -> None:
     """Each method has a place by the figures, waits for its retirement, or is kept for a reason."""
-    assert list(which.cases(problem, 1)), "measure: python benchmarks/exact_against_heuristics.py"
+    assert list(which.cases(problem, 1)), "measure exact_against_heuristics"
     retired = without_a_place(which, problem)
     kept = {name for name in KEPT if name.startswith(f"{problem}/")}
     assert retired - kept == set(), "these would be retired"

@@ -1,12 +1,13 @@
 """The papers' claims and objections as pages: docs/claims.md and docs/objections/*.md.
 
-Every measured number is read from benchmarks/figures: `python benchmarks/claims/render.py`, or
+Every measured number is read from benchmarks/rows: `python benchmarks/claims/render.py`, or
 `make claims`, writes the pages again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -98,16 +99,18 @@ def _links(row: dict[str, Any], folder: str) -> str:
 
 
 def _tests(command: str, folder: str) -> str:
-    """Return links to the tests that a row's command names."""
-    files = [word for word in command.split() if word.startswith(("tests/", "benchmarks/"))]
+    """Return links to the tests that a row's command names, or to the page that it measures."""
+    if command.startswith("python"):
+        page = command.split()[2]
+        return f"[{page}]({folder}/benchmarks/figures/{page}.md)"
+    files = [word for word in command.split() if word.startswith("tests/")]
     return ", ".join(f"[{Path(file).stem}]({folder}/{file})" for file in files)
 
 
 def _seconds(row: dict[str, Any]) -> str:
     places = {(place[0], place[1]) for place in row.get("cells", {}).values()}
-    taken = [sections(page)[key].seconds for page, key in places]
-    known = [seconds for seconds in taken if seconds is not None]
-    return f"{sum(known):,.0f} s" if known and len(known) == len(taken) else ""
+    taken = [sections(page)[key] for page, key in places]
+    return f"{sum(taken):,.0f} s" if taken and not isnan(sum(taken)) else ""
 
 
 if __name__ == "__main__":

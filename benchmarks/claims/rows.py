@@ -1,4 +1,4 @@
-"""The rows of claims and objections, with the numbers of the figure pages in their texts.
+"""The rows of claims and objections, with the numbers of the stored rows in their texts.
 
 In a text ``{name}`` is a cell as printed, ``{name:.2f}`` its number in that format, and
 ``{a / b:.1f}`` a number calculated from cells; a row's ``cells`` say where each name is. A cell
@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from cells import cell, numbers
+from cells import cell, number
 
 HERE = Path(__file__).resolve().parent
 PAPERS = ("lyra", "muri", "hadar", "mast", "synergy", "sia")
@@ -78,8 +78,8 @@ def filled(text: str, row: dict[str, Any]) -> str:
         expression, form = match.groups()
         if form is None and expression.strip() in places:
             printed = cell(*places[expression.strip()])
-            if isinstance(printed, str):
-                return printed
+            if printed.text:
+                return printed.text
         return format(_value(expression, places), form or "")
 
     return _PLACEHOLDER.sub(replaced, text)
@@ -99,6 +99,7 @@ def _value(expression: str, places: dict[str, list[str]]) -> float:
     if missing := names - set(places):
         raise LookupError(f"{{{expression}}}: no cell named {', '.join(sorted(missing))}")
     found = {name: cell(*places[name]) for name in names}
-    known = {name: numbers(c) if isinstance(c, str) else c for name, c in found.items()}
+    several = {name for name, c in found.items() if len(c.numbers) > 1 or not c.text}
+    known = {n: c.numbers if n in several else number(c) for n, c in found.items()}
     code = compile(tree, "<claims>", "eval")
     return float(eval(code, {"__builtins__": {}}, _FUNCTIONS | known))

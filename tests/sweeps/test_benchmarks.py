@@ -4,7 +4,6 @@ import importlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -105,57 +104,57 @@ def test_whole_demo(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """Give the module, which writes into a temporary folder."""
+def measure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Give the module, with a page of two sections, which writes into a temporary folder."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    import figures
+    measure, tables = map(importlib.import_module, ("measure", "tables"))
+    for name in ("ROWS", "SPECS", "FIGURES"):
+        monkeypatch.setattr(tables, name, tmp_path)
+    monkeypatch.setattr(measure, "ROWS", tmp_path)
+    (tmp_path / "drawn.toml").write_text(PAGE)
+    tables.spec.cache_clear()
+    return measure
 
-    monkeypatch.setattr(figures, "FOLDER", tmp_path)
-    monkeypatch.setattr(figures, "machine", lambda: "this one")
-    return figures
+
+PAGE = """
+[[sections]]
+name = "methods"
+[[sections.tables]]
+heading = "## Methods"
+rows = ["method"]
+columns = { "mean, s" = { of = "s", format = ".1f" }, "s" = { statistic = "spread" } }
+
+[[sections]]
+name = "load-1.3"
+[[sections.tables]]
+heading = "## Loads"
+"""
+STAMP = {"commit": "1", "machine": "this one", "seconds": 1.0, "modules": "[]", "digest": "0"}
 
 
-def test_sections_that_are_not_measured_are_kept(figures: ModuleType, tmp_path: Path) -> None:
-    """What another process writes while a section is measured stays, whatever its name."""
-
-    def other() -> Iterator[str]:
-        yield "of the other process"
-
-    def own() -> Iterator[str]:
-        figures.write("drawn", sections, ["load-1.3"])
-        yield "of this one"
-
-    sections = {"methods": own, "load-1.3": other}
-    figures.write("drawn", sections, ["methods"])
+def test_sections_that_are_not_measured_are_kept(measure: ModuleType, tmp_path: Path) -> None:
+    """A section takes the place of its earlier rows alone; a table has statistics of the seeds."""
+    for seconds in (7.0, 1.0):
+        rows = [{"method": "a", "seed": seed, "s": seed + seconds} for seed in range(3)]
+        measure.store("drawn", "methods", measure.long("methods", rows).assign(**STAMP))
+        other = measure.long("load-1.3", [{"load": 1.3, "ended": "all"}])
+        measure.store("drawn", "load-1.3", other.assign(**STAMP))
+    measure.write("drawn")
     text = (tmp_path / "drawn.md").read_text()
-    assert "of this one" in text and "of the other process" in text
+    assert "| a | 2.0 | 2 (1 to 3) |" in text and "| 1.3 | all |" in text
+    assert "this one" in text and text.index("Methods") < text.index("Loads")
 
 
-@pytest.mark.parametrize(
-    ("status", "before", "after", "changed"),
-    [
-        ("R090\tsrc/a.py\tsrc/b.py", '"""A."""\nimport x\nn = 1\n', '"""B."""\nn = 1  # one\n', []),
-        ("M\tsrc/a.py", "def f():\n    return 1\n", 'def f():\n    """One."""\n    return 1\n', []),
-        ("M\tsrc/a.py", "n = 1\n", "n = 2\n", ["src/a.py"]),
-        ("A\tsrc/a.py", "", "", ["src/a.py"]),
-        ("D\tsrc/a.py", "", "", ["src/a.py"]),
-    ],
-)
-def test_code_that_says_the_same_is_not_stale(
-    monkeypatch: pytest.MonkeyPatch, status: str, before: str, after: str, changed: list[str]
-) -> None:
-    """A move and new docstrings, comments or imports leave figures current; other code does not."""
+def test_code_of_the_same_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """New docstrings, comments or imports leave rows current; other code does not."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    import stale
-
-    def git(command: str, *arguments: str) -> str:
-        if command == "diff":
-            return f":100644 100644 old new {status}"
-        return before if arguments[-1] == "old" else after
-
-    monkeypatch.setattr(stale, "git", git)
-    stale.statements.cache_clear()
-    assert stale.changes("old", "src") == changed
+    code = importlib.import_module("code_version")
+    monkeypatch.setattr(code, "ROOT", tmp_path)
+    texts = ('"""A."""\nimport x\nn = 1\n', '"""B."""\nimport y\nn = 1  # one\n', "n = 2\n")
+    for i, text in enumerate(texts):
+        (tmp_path / f"{i}.py").write_text(text)
+    first, same, other, gone = (code.statements(f"{i}.py") for i in range(4))
+    assert first == same and len({first, other, gone}) == 3
 
 
 SMALL: dict[str, dict[str, Any]] = {

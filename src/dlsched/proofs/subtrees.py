@@ -30,7 +30,7 @@ from dlsched.results.proof import Leaf, Node, Split
 from dlsched.run import Run
 
 SUBTREES = 32
-"""Open nodes at which the top ends: benchmarks/figures/decompose.md has the shares of the tasks."""
+"""Open nodes at which the top ends."""
 
 Spread: TypeAlias = Callable[
     [Callable[[Any, Any], Any], Any, Sequence[Any], Callable[[], object]], list[Any] | None
