@@ -11,6 +11,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def _draw_bars(name: str) -> Any:
     labels, values = bars(name)
     rows = tables.tables(name)[0].rows[:MOST_ROWS]
     texts = [[row[n].text for n in labels if n in row and row[n].text] for row in rows]
-    index = [", ".join(parts)[:34].replace("`", "") for parts in texts]
+    index = [shorten(", ".join(parts).replace("`", ""), 36, placeholder=" …") for parts in texts]
     columns = {v: [number(row, c) for row in rows] for c, v in values.items()}
     panels = pd.DataFrame(columns, index=index).plot.barh(
         subplots=True, layout=(1, len(values)), sharex=False, sharey=True, legend=False,
@@ -131,7 +132,7 @@ def _draw_bars(name: str) -> Any:
     for ax, column in zip(panels[0], values, strict=True):
         cells = [row[column].text.partition(" (")[0] if column in row else "" for row in rows]
         ax.bar_label(ax.containers[0], labels=cells, padding=3, fontsize=9)
-        ax.margins(x=0.3)
+        ax.margins(x=0.45)
         ax.set_xticks([])
         ax.invert_yaxis() if ax is panels[0][0] else None
     return panels[0][0].figure
