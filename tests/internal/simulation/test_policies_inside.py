@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from dlsched.problems.interleaving import iteration_time
 from dlsched.problems.interleaving.structures.groups import best_offsets, unpadded
 from dlsched.simulation.kernels import seeded_groups as kernel
-from dlsched.simulation.policies.synergy_prices import Demands, costs
+from dlsched.simulation.policies.synergy_orders import Demands, costs
 from kernel_sources import as_python
 
 

@@ -40,7 +40,7 @@ BUILT_IN: Mapping[str, str] = {
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
     "sia": "dlsched.simulation.policies.sia:Sia",
-    "hadare": "dlsched.simulation.policies.hadare:HadarE",
+    "hadare": "dlsched.simulation.policies.forked:HadarE",
     "forked": "dlsched.simulation.policies.forked:Forked",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }

@@ -20,8 +20,7 @@ from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.solving import Remembered
-from dlsched.simulation.policies.synergy_orders import Best
-from dlsched.simulation.policies.synergy_prices import demands
+from dlsched.simulation.policies.synergy_orders import Best, demands
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
