@@ -27,9 +27,8 @@ from dlsched.problems.elastic.definition.job_choices import (
     gpus_of,
     running_time,
     splits,
-    workers_of,
 )
-from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.definition.schema import Instance
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.knapsack import assemble
 from dlsched.problems.elastic.structures.undominated_choices import Choice
@@ -71,12 +70,6 @@ def rate(instance: Instance, j: int, workers: Workers) -> Fraction:
     if not any(workers):
         return Fraction(0)
     return 1 / Fraction(running_time(instance, instance.jobs[j], workers))
-
-
-def total_rate(instance: Instance, solution: Solution) -> Fraction:
-    """Return the sum of the rates of the jobs that run, in completions per second."""
-    given = (workers_of(instance, solution, job) for job in instance.jobs)
-    return sum((rate(instance, j, workers) for j, workers in enumerate(given)), Fraction(0))
 
 
 def _gains(instance: Instance) -> Iterator[_Gain]:

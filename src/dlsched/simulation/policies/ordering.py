@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import ClassVar, Final, TypeVar
@@ -62,8 +62,8 @@ class QueuePolicy(BasePolicy):
         said = "the servers that are not on loan have"
         said = said if where.everywhere else "the servers where it may run, loans apart, have"
         for c, room in enumerate(rooms.tolist()):
-            jobs = (workload.jobs[j] for j in np.flatnonzero(where.of_job == c).tolist())
-            require_room(self.name, jobs, room, said)
+            for j in np.flatnonzero(where.of_job == c).tolist():
+                require_room(self.name, workload.jobs[j], room, said)
 
     @abstractmethod
     def order(self, state: State) -> Vector:
@@ -115,7 +115,7 @@ class QueuePolicy(BasePolicy):
         return place_by_class(state, start, sorted(stop), vacant, room)
 
 
-def require_room(policy: str, jobs: Iterable[Job], room: int, where: str) -> None:
+def require_room(policy: str, job: Job, room: int, where: str) -> None:
     """Refuse a job that asks for more GPUs than there are where a policy runs it.
 
     Raises
@@ -123,12 +123,11 @@ def require_room(policy: str, jobs: Iterable[Job], room: int, where: str) -> Non
     PolicyError
         Naming the job.
     """
-    for job in jobs:
-        if job.gpus > room:
-            raise PolicyError(
-                f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave "
-                "it out, or take a larger cluster"
-            )
+    if job.gpus > room:
+        raise PolicyError(
+            f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave it "
+            "out, or take a larger cluster"
+        )
 
 
 def changes(state: State, start: Sequence[int], stop: Sequence[int], vacant: Vector) -> Decision:

@@ -126,21 +126,13 @@ class Synergy(BasePolicy):
 
 def select(gpus: Vector, free: int) -> Vector:
     """Return the positions of the jobs that run, of jobs in order, each if it fits what is left."""
-    total = np.cumsum(gpus)
-    if len(gpus) == 0 or total[-1] <= free:
-        return np.flatnonzero(total <= free)
     chosen: list[int] = []
-    least = np.minimum.accumulate(gpus[::-1])[::-1]
-    start = 0
-    while start < len(gpus) and least[start] <= free:
-        total = np.cumsum(gpus[start:])
-        fit = int(np.searchsorted(total, free, side="right"))
-        chosen.extend(range(start, start + fit))
-        free -= int(total[fit - 1]) if fit else 0
-        start += fit
-        if start < len(gpus):
-            fitting = np.flatnonzero(gpus[start:] <= free)
-            start = start + int(fitting[0]) if len(fitting) else len(gpus)
+    for i, need in enumerate(gpus.tolist()):
+        if need <= free:
+            chosen.append(i)
+            free -= need
+        if not free:
+            break
     return np.array(chosen, np.int64)
 
 

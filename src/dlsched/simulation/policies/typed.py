@@ -14,9 +14,10 @@ from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.schema.quantities import simplify
-from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
+from dlsched.simulation.engine.decision import Allocation, Share
 from dlsched.simulation.engine.jobs import JobView
 from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.ordering import require_room
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job
@@ -72,11 +73,7 @@ def require_one_type(policy: str, workload: Workload, cluster: Cluster) -> None:
         total[kind_of(server)] += server.gpus
     for job in workload.jobs:
         most = max((total[kind] for kind in rates_of(job, total)), default=0)
-        if job.gpus > most:
-            raise PolicyError(
-                f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, the servers of one type "
-                f"have at most {most}; leave it out, or take a larger cluster"
-            )
+        require_room(policy, job, most, "the servers of one type have at most")
 
 
 def typed_snapshot(view: JobView, kinds: Iterable[str]) -> JobState:
