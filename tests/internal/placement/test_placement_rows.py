@@ -1,7 +1,7 @@
 """Internal: every row of placement's programs holds at every placement, in exact arithmetic.
 
-The model, the model with the rows that searches find, and the relaxation with spreading rows and
-divided squares, or without light reads. A row too many makes a certified bound false, which
+The model, the model with the rows that searches find, and the relaxation with spreading rows, or
+without light reads. A row too many makes a certified bound false, which
 brute force on small instances rarely shows.
 """
 

@@ -22,7 +22,7 @@ from dlsched.problems.placement.programs.cost_rows import Whole
 from dlsched.problems.placement.programs.indivisible_bounds import indivisible_cost, whole
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
-from dlsched.problems.placement.programs.tunables import TUNABLES
+from dlsched.problems.placement.programs.tunables import PRECISION, TUNABLES
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.proofs.forms.limit import Unbuilt, poll, until
@@ -37,9 +37,6 @@ from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-_REDUCED_COST = 1e-7
-"""A solver's tolerance on reduced costs, in the unit that it sees."""
-
 
 def _rounded_cost(form: StandardForm) -> float:
     """Return how much of a program's cost may be missed by a solver that rounds reduced costs.
@@ -48,9 +45,9 @@ def _rounded_cost(form: StandardForm) -> float:
     """
     unit, costs, _ = form.conditioned(0)
     costs = np.abs(costs)
-    small = (costs > 0) & (costs <= _REDUCED_COST)
+    small = (costs > 0) & (costs <= PRECISION.reduced_cost)
     missed = costs[small] @ (form.upper - form.lower)[small]
-    return float(unit) * (_REDUCED_COST + float(missed))
+    return float(unit) * (PRECISION.reduced_cost + float(missed))
 
 
 class _Relaxed(NamedTuple):

@@ -9,12 +9,7 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.spreading_rows import (
-    Row,
-    SpreadingRows,
-    with_part,
-    with_rows,
-)
+from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows, with_rows
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs
@@ -53,7 +48,7 @@ def spread(
         Solutions of the relaxation at most, and one more from their last rows.
     """
     part = run.nested(TUNABLES.rounds_part * run.remaining())
-    state = _Rounds(form, values, shares, part, rounds)
+    state = _Rounds(form, values, shares, part)
     for _ in range(rounds):
         if not (state.add() and state.solve()):
             break
@@ -71,8 +66,6 @@ class _Rounds:
     ----------
     points
         Where the next rows are made.
-    idle
-        By row: in how many rounds, one after the other, its dual has been small.
     accuracies
         Of this round and the next ones.
     most
@@ -81,15 +74,12 @@ class _Rounds:
         The form with the highest bound, and its duals.
     """
 
-    def __init__(
-        self, form: StandardForm, values: Vector, shares: Shares, run: Run, rounds: int
-    ) -> None:
+    def __init__(self, form: StandardForm, values: Vector, shares: Shares, run: Run) -> None:
         self.run = run
         self.family = SpreadingRows(form, shares)
         self.form = self.family.form
         pairs = self.form.shape[1] - len(values)
         self.points = [np.append(values, np.zeros(pairs))]
-        self.idle = np.full(self.form.shape[0], -rounds)  # so that the model's rows stay
         self.accuracies = list(TUNABLES.accuracies)
         self.most = 0
         self.reached: list[float] = []
@@ -111,11 +101,10 @@ class _Rounds:
             if not self.accuracies or (self.exact and not rows):
                 return False
         self.form = with_rows(self.form, rows)
-        self.idle = np.append(self.idle, np.zeros(len(rows), dtype=np.int64))
         return True
 
     def solve(self) -> bool:
-        """Solve the relaxation, and leave out idle rows; return whether to go on."""
+        """Solve the relaxation; return whether to go on."""
         optimum = _optimum(self.form, self.run, self.accuracies[0])
         if optimum is None:
             return False
@@ -126,10 +115,6 @@ class _Rounds:
         if self.exact and optimum.value <= before * (1 + TUNABLES.least_increase):
             return False
         self.points = [optimum.values, (optimum.values + self.points[0]) / 2]
-        small = np.abs(optimum.duals) <= TUNABLES.small_dual * optimum.value
-        idle = np.where(small, self.idle + 1, np.minimum(self.idle, 0))
-        kept = idle < TUNABLES.idle_rounds
-        self.form, self.idle = with_part(self.form, kept), idle[kept]
         return True
 
 

@@ -24,8 +24,6 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.arrays import Floats, Ints
 
-_LEAST_TEMPERATURE = 1e-300
-
 
 @dataclass(frozen=True)
 class Tunables:
@@ -42,6 +40,8 @@ class Tunables:
         Where tables are few: with 200,000 trials eight schedules end nearer to optima than two.
     temperatures
         The first and the last one, in mean increases of the cost by a move.
+    least_temperature
+        Where no move costs anything.
     soft
         First and last cost of an infeasibility of 1, in sums of the weights, so that large tables
         may change places; where there are few tables, most such placements lead nowhere.
@@ -60,6 +60,7 @@ class Tunables:
     least_trials: int = 2_000
     trials_per_schedule: int = 25_000
     temperatures: tuple[float, float] = (2.0, 0.01)
+    least_temperature: float = 1e-300
     soft: tuple[float, float] = (0.1, 10.0)
     hard: tuple[float, float] = (1e6, 1e6)
     many_tables: int = 100
@@ -169,7 +170,9 @@ class Search:
 
     def temperatures(self, ends: tuple[float, float]) -> tuple[float, float]:
         """Return the first and the last temperature, given in mean increases of the cost."""
-        first, last = np.maximum(np.array(ends) * self._increase, _LEAST_TEMPERATURE).tolist()
+        first, last = np.maximum(
+            np.array(ends) * self._increase, TUNABLES.least_temperature
+        ).tolist()
         return first, last
 
     def penalties(self, ends: tuple[float, float]) -> tuple[float, float]:

@@ -49,10 +49,6 @@ class Tunables:
     temperatures, penalties
         Of the first and the last replica: in mean increases of the cost by a move; and the cost of
         an infeasibility of 1, in sums of the weights.
-    respaced
-        Parts of the sweeps after which the temperatures between the first and the last change.
-    least_rejection
-        Of an exchange, so that each step between temperatures keeps a length.
     cooling_part
         Of the trials, and of a time limit, for the cooling schedule at the end.
     cooling, cooling_penalties
@@ -67,8 +63,6 @@ class Tunables:
     sweep: int = 500
     temperatures: tuple[float, float] = (4.0, 0.05)
     penalties: tuple[float, float] = (0.1, 10.0)
-    respaced: tuple[float, float] = (0.1, 0.25)
-    least_rejection: float = 1e-3
     cooling_part: float = 0.2
     cooling: tuple[float, float] = (0.5, 0.01)
     cooling_penalties: tuple[float, float] = (1.0, 10.0)
@@ -90,8 +84,7 @@ def tempering(
     trials to what fits in the rest of it; where these are few, it continues as `annealing`, which
     then finds more. Ours, not the paper's.
 
-    Even and odd neighbours take turns to exchange, and twice the temperatures are spaced anew so
-    that each exchange is rejected equally often (Syed, Bouchard-Cote, Deligiannidis and Doucet,
+    Even and odd neighbours take turns to exchange (Syed, Bouchard-Cote, Deligiannidis and Doucet,
     Non-reversible parallel tempering, 2022).
 
     Parameters
@@ -145,10 +138,7 @@ class Replicas:
         number = len(self.homes)
         in_sweep = max(TUNABLES.sweep, self.homes.shape[1] // 2)
         in_sweep = min(in_sweep, max(1, trials // number))
-        sweeps = trials // (in_sweep * number)
-        respaced = [int(part * sweeps) for part in TUNABLES.respaced]
-        rejected, tried = np.zeros((2, number - 1))
-        for sweep in range(sweeps):
+        for sweep in range(trials // (in_sweep * number)):
             known = self.search.best
             for i in range(number):
                 if run.stop_reason():
@@ -156,12 +146,7 @@ class Replicas:
                 self.anneal(i, in_sweep)
             if self.search.best != known:
                 self.search.record()
-            pairs = np.arange(sweep % 2, number - 1, 2)
-            rejected[pairs] += 1 - self.exchange(pairs)
-            tried[pairs] += 1
-            if sweep + 1 in respaced:
-                self.respace(rejected / tried.clip(1))
-                rejected[:], tried[:] = 0, 0
+            self.exchange(np.arange(sweep % 2, number - 1, 2))
 
     def anneal(self, i: int, trials: int) -> None:
         """Make some trials with a replica at its temperature."""
@@ -192,16 +177,3 @@ class Replicas:
             self.homes[[i, i + 1]] = self.homes[[i + 1, i]]
             self.ranks[[i, i + 1]] = self.ranks[[i + 1, i]]
         return chance
-
-    def respace(self, rejected: Floats) -> None:
-        """Space the temperatures so that each exchange is rejected equally often.
-
-        Parameters
-        ----------
-        rejected
-            Of the exchanges of each replica with the next colder one, the part.
-        """
-        reached = np.append(0.0, np.cumsum(np.maximum(rejected, TUNABLES.least_rejection)))
-        wanted = np.linspace(0.0, reached[-1], len(reached))
-        for values in (self.temperatures, self.penalties):
-            values[:] = np.exp(np.interp(wanted, reached, np.log(values)))

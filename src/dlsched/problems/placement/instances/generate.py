@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,48 @@ from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.registry.generators import quantiles
 
-SIZES = (0.565, 103.0, 7_500.0)
-"""Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these are
-those of the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB."""
-READERS = (3.0, 17.0, 45.0)
-"""Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
-workloads that read a partition (section 2, Figure 3); a table has at least as many readers."""
-PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
-"""Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
-TRAINED_AT_HOME = 0.9082
-"""Default share of the training jobs that are trained at home today (section 5.6), before the
-first version."""
-CPU_TRAINING = 0.3
-"""Default share of the training jobs that need no GPU (section 5.1)."""
 KINDS = ("A100", "V100", "T4")
-KIND_SHARES = (0.5, 0.3, 0.2)
 KINDS_OF_JOBS = {"ml": 0.5, "spark": 0.3, "presto": 0.2}
 """Ours, as are hours, supplies, and the share of time-sensitive jobs; the paper gives none."""
 APPS = ("ads", "feed", "video")
-LEAST_SIZE, LEAST_READERS = 0.001, 1.0
-"""Least size in GB, and least number of jobs that read a table; ours."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of tables and jobs.
+
+    Attributes
+    ----------
+    sizes
+        Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these
+        are those of the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB.
+    readers
+        Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
+        workloads that read a partition (section 2, Figure 3); a table has at least as many readers.
+    priorities
+        Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1.
+    trained_at_home
+        Default share of the training jobs that are trained at home today (section 5.6), before the
+        first version.
+    cpu_training
+        Share of the training jobs that need no GPU (section 5.1).
+    kinds
+        Shares of the GPU types, ours.
+    least_size, least_readers
+        Least size in GB, and least number of jobs that read a table; ours.
+    """
+
+    sizes: tuple[float, ...] = (0.565, 103.0, 7_500.0)
+    readers: tuple[float, ...] = (3.0, 17.0, 45.0)
+    priorities: tuple[float, ...] = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
+    trained_at_home: float = 0.9082
+    cpu_training: float = 0.3
+    kinds: tuple[float, ...] = (0.5, 0.3, 0.2)
+    least_size: float = 0.001
+    least_readers: float = 1.0
+
+
+STATISTICS = Statistics()
 
 
 def generate(
@@ -47,11 +70,11 @@ def generate(
     clusters: float = 0.5,
     move_share: float | None = None,
     at_home: float = 0.0,
-    trained_at_home: float = TRAINED_AT_HOME,
+    trained_at_home: float = STATISTICS.trained_at_home,
     largest: float = 1.0,
-    sizes: Sequence[float] = SIZES,
-    readers: Sequence[float] = READERS,
-    cpu_training: float = CPU_TRAINING,
+    sizes: Sequence[float] = STATISTICS.sizes,
+    readers: Sequence[float] = STATISTICS.readers,
+    cpu_training: float = STATISTICS.cpu_training,
 ) -> Instance:
     """Draw regions of uneven hardware, tables, and the jobs that read them.
 
@@ -112,7 +135,7 @@ def generate(
     for name, given in (("sizes", sizes), ("readers", readers)):
         if len(given) != 3 or not 0 < given[0] <= given[1] <= given[2]:
             raise OptionError(f"{name}={given!r} must be three ascending numbers above 0")
-    size = np.maximum(1, np.rint(1000 * _stratified(rng, LEAST_SIZE, sizes, tables)))
+    size = np.maximum(1, np.rint(1000 * _stratified(rng, STATISTICS.least_size, sizes, tables)))
     size = _capped(size, largest)
     scale = rng.dirichlet(np.full(regions, 4.0))
     have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
@@ -122,7 +145,7 @@ def generate(
     job_rows = _jobs(rng, jobs, kinds, cpu_training)
     able = _tables_to_train_on(job_rows, have, homes)
     home_of_job = _homes_of_jobs(rng, able, trained_at_home)
-    counts = _stratified(rng, LEAST_READERS, readers, tables)
+    counts = _stratified(rng, STATISTICS.least_readers, readers, tables)
     reads = _readers(rng, homes, home_of_job, able, clusters, counts)
     for row, names in zip(job_rows, reads, strict=True):
         row["tables"] = [f"t{t + 1}" for t in names]
@@ -157,7 +180,9 @@ def generate(
         "problem": "placement",
         "name": "unnamed",
         "version": version,
-        "priority_weights": {str(p + 1): round(1 / (p + 1), 3) for p in range(len(PRIORITIES))},
+        "priority_weights": {
+            str(p + 1): round(1 / (p + 1), 3) for p in range(len(STATISTICS.priorities))
+        },
         "at_home_threshold": int(at_home * urgent),
         "move_quota": None if move_share is None else int(move_share * size.sum()),
         "regions": rows,
@@ -175,8 +200,8 @@ def _jobs(
 ) -> list[dict[str, Any]]:
     """Draw jobs but for their tables."""
     rows: list[dict[str, Any]] = []
-    chances = np.array(PRIORITIES) / sum(PRIORITIES)
-    shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
+    chances = np.array(STATISTICS.priorities) / sum(STATISTICS.priorities)
+    shares = np.array(STATISTICS.kinds[:kinds]) / sum(STATISTICS.kinds[:kinds])
     for j in range(jobs):
         kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
         row = {

@@ -9,15 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.tunables import TUNABLES
+from dlsched.problems.placement.programs.tunables import PRECISION, TUNABLES
 from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
 from dlsched.solvers.arrays import Floats
-
-_LARGEST = 2**50
-"""Of demands in units: with more, gaps are too small to matter as well."""
-_SAME = 1e-6
-"""Shares of demand closer than this are equal within a solver's tolerances."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,10 @@ class Gaps:
     def around(self, point: float) -> list[float]:
         """Return the gap that holds a point; two where the point is a demand between them."""
         shares = np.array(self.demands) / self.demands[-1] - self.supply
-        ends = np.searchsorted(shares, [point - _SAME, point + _SAME]) - 1
+        ends = (
+            np.searchsorted(shares, [point - PRECISION.same_demand, point + PRECISION.same_demand])
+            - 1
+        )
         first, last = np.clip(ends, 0, len(shares) - 2)
         middles: list[float] = self.middles[first : last + 1].tolist()
         return middles
@@ -68,7 +66,7 @@ def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
     for key, row in shares.demand.items():
         poll()
         unit = granularity(row.values())
-        if 1 / unit >= _LARGEST:
+        if 1 / unit >= PRECISION.most_units:
             continue
         sums = {0}
         for part in row.values():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.programs.rounding import above, below
+from dlsched.problems.placement.programs.tunables import PRECISION
 from dlsched.schema import Number, granularity
 
 
@@ -28,13 +29,6 @@ class Group(NamedTuple):
     def must_run(self) -> bool:
         """Whether they have a region in every placement."""
         return not self.together or len(self.tables) == 1
-
-
-_LARGEST_SUM = 10**6
-"""A row of whole numbers with at most this sum is not scaled."""
-_SCALE = 1000
-_LARGEST = 10**6
-"""Of any other row: its limit, and its largest coefficient."""
 
 
 class Shares:
@@ -195,9 +189,9 @@ def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float
         return [float(n) for n in numbers], float(limit)
     if not limit:
         return [float(n > 0) for n in numbers], 0.0
-    unit = (min(limit, total) or Fraction(1)) / _SCALE
-    row = [below(min(n / unit, Fraction(_LARGEST))) for n in numbers]
-    return row, above(min(limit / unit, Fraction(_SCALE + 1)))
+    unit = (min(limit, total) or Fraction(1)) / PRECISION.scale
+    row = [below(min(n / unit, Fraction(PRECISION.largest_entry))) for n in numbers]
+    return row, above(min(limit / unit, Fraction(PRECISION.scale + 1)))
 
 
 def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
@@ -209,14 +203,16 @@ def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], floa
     limit = Fraction(limit)
     if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
-    unit = limit / _SCALE
-    return [above(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
+    unit = limit / PRECISION.scale
+    return [above(min(n / unit, Fraction(PRECISION.scale))) for n in numbers], float(
+        PRECISION.scale
+    )
 
 
 def _is_small(numbers: Iterable[Fraction], limit: Fraction) -> bool:
     """Whether a row's numbers are whole and their sum is small."""
     every = [*numbers, limit]
-    return sum(every) <= _LARGEST_SUM and all(n.denominator == 1 for n in every)
+    return sum(every) <= PRECISION.largest_sum and all(n.denominator == 1 for n in every)
 
 
 def _parts(row: dict[int, Fraction]) -> dict[int, Fraction]:

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate, step_of
 from dlsched.problems.placement.programs.rounding import above, below
+from dlsched.problems.placement.programs.tunables import PRECISION
 from dlsched.proofs.forms.limit import poll
 
-_NEGLIGIBLE = 1e-9
-"""Sums of squares and increases of the sigmoid that are left out of the estimate."""
 _LEAST_BIG_M = Fraction(1, 1000)
 """HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
 THOUSAND = 1000
@@ -88,7 +87,7 @@ def gpu_cost(
         ends = [gaps.ends(point, supply) for point in points] if gaps else _tangents(points)
         m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
     for (k, p), jobs in whole.items():
-        if jobs.least > _NEGLIGIBLE:
+        if jobs.least > PRECISION.negligible:
             _whole_jobs(m, k, p, jobs)
     return _overload(m, shares, estimate)
 
@@ -183,7 +182,7 @@ def _steps(m: Any, squares: _Squares, steps: list[float], unit: Fraction) -> lis
         most = above(squares.most(last))
         m.step.add(extra - weighted - most * over >= -most)
         m.step.add(extra >= squares.least(last) * over)
-        if value - before > _NEGLIGIBLE:  # else below a solver's tolerances
+        if value - before > PRECISION.negligible:  # else below a solver's tolerances
             costs.append(below(unit * (value - before)) * extra)
             before = value
     return costs
@@ -205,7 +204,7 @@ def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> An
         m.bytes_difference[r] = _chords(
             m.bytes_tangent, m.uneven[r], row, shares.capacity[r], _tangents(points)
         )
-    if estimate.bytes and least > _NEGLIGIBLE:
+    if estimate.bytes and least > PRECISION.negligible:
         total = sum(m.uneven[r] for r in estimate.bytes)
         m.whole_tables.add(total >= below(THOUSAND * Fraction(least)))
     weight = below(Fraction(shares.instance.weights.storage) / THOUSAND)

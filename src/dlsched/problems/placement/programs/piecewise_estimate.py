@@ -12,19 +12,14 @@ import numpy as np
 from dlsched.problems.placement.programs.attainable_demands import Gaps, attainable
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.rounding import sigmoid_below
-from dlsched.problems.placement.programs.tunables import TUNABLES
+from dlsched.problems.placement.programs.tunables import PRECISION, TUNABLES
 from dlsched.problems.placement.structures.arrays import Data
 from dlsched.proofs.forms.limit import poll
 
-_DIGITS = 7
-"""Decimal places of the points of tangents; rounding one changes the estimate by the square of the
-rounding error only."""
 _SAME_LOAD = Fraction(1, 10**6)
 """A load that exceeds a multiple of what divides all loads by less, relatively, is the multiple."""
 _NARROWEST = Fraction(2, 10**6)
 """Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
-_ERROR = 1e-12
-"""Overload of this share of the demand is rounding."""
 
 
 @dataclass
@@ -112,10 +107,10 @@ class Estimate:
         self, shares: dict[tuple[int, int, int], float], stored: dict[int, float]
     ) -> bool:
         """Add tangents, or chords, at a fractional point; return whether any is new."""
-        new = [_add(self.bytes[r], round(point, _DIGITS)) for r, point in stored.items()]
+        new = [_add(self.bytes[r], round(point, PRECISION.digits)) for r, point in stored.items()]
         for key, point in shares.items():
             gaps = self.gaps.get(key)
-            points = gaps.around(point) if gaps else [round(point, _DIGITS)]
+            points = gaps.around(point) if gaps else [round(point, PRECISION.digits)]
             new += [_add(self.shares[key], point) for point in points]
         return any(new)
 
@@ -123,7 +118,10 @@ class Estimate:
         """Add a step at a load (in mean supplies) above the supply; return whether it is new."""
         steps = self.steps[r, k]
         demand = demand_of(data, k)
-        if data.slope * demand <= _ERROR or load <= data.supply_load[r, k] + _NARROWEST * demand:
+        if (
+            data.slope * demand <= PRECISION.overload
+            or load <= data.supply_load[r, k] + _NARROWEST * demand
+        ):
             return False  # the sigmoid is 1/2 there
         share = load / demand
         if any(abs(share - step) <= _NARROWEST for step in steps):
@@ -159,7 +157,7 @@ def step_of(
 def _spread(share: float) -> list[float]:
     """Return points over the range of a number from 0 to 1 less a share."""
     ends = [(share if s < 0 else 1 - share) * s for s in TUNABLES.first_tangents]
-    return sorted({round(float(end), _DIGITS) for end in ends})
+    return sorted({round(float(end), PRECISION.digits) for end in ends})
 
 
 def _add(points: list[float], point: float) -> bool:

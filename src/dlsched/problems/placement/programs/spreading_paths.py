@@ -16,11 +16,8 @@ import numpy as np
 
 from dlsched.problems.placement.kernels.path_sums import sum_pairs
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.tunables import TUNABLES
+from dlsched.problems.placement.programs.tunables import PRECISION, TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, IntRows, Ints
-
-_SHORTEST = 1e-9
-"""Length of a step that cannot fail, as a sparse matrix has no entries of 0."""
 
 
 class Paths(NamedTuple):
@@ -76,8 +73,10 @@ class Links:
         from scipy import sparse
         from scipy.sparse.csgraph import dijkstra
 
-        missing = np.maximum(present[self.steps[0]] - present[self.steps[1]], 0.0) + _SHORTEST
-        length = np.concatenate([missing, np.full(self.free.shape[1], _SHORTEST)])
+        missing = (
+            np.maximum(present[self.steps[0]] - present[self.steps[1]], 0.0) + PRECISION.shortest
+        )
+        length = np.concatenate([missing, np.full(self.free.shape[1], PRECISION.shortest)])
         ends = np.concatenate([self.steps, self.free], axis=1)
         graph = sparse.csr_array((length, (ends[0], ends[1])), shape=(len(present), len(present)))
         reach = present[sources]

@@ -16,8 +16,8 @@ Between fractions these lengths are a spreading metric (Even, Naor, Rao, Schiebe
 
 The pairs of a node with all nodes of less weight have a column each, and rows with the shortest
 paths of a relaxation's optimum. A square is at least what these columns are with the squares of its
-terms, above its tangents, and above what a mixture of both says (`split_squares`). Likewise for the
-square of a region's bytes, with paths from table to table.
+terms, and above its tangents. Likewise for the square of a region's bytes, with paths from table to
+table.
 
 Paths are chosen in doubles, and every choice of paths gives a valid row. Weights in pairs are whole
 multiples of two to minus `_BITS`, rounded down, which is valid as no pair counts less than 0, and
@@ -38,7 +38,6 @@ from dlsched.problems.placement.model import columns_by_name
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
-from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
 from dlsched.problems.placement.programs.spreading_paths import Links, Paths
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, Ints
@@ -189,10 +188,9 @@ class SpreadingRows:
             for square in squares:
                 yield from self._pairs(square, present, paths, values)
                 value = values[square.column]
-                allowed = value + TUNABLES.violation * max(0.1, value)
-                for bound in self._bounds(square, present, paths):
-                    if bound.at(present) > allowed:
-                        yield self._row(square, bound)
+                tangent = self._tangent(square, present)
+                if tangent.at(present) > value + TUNABLES.violation * max(0.1, value):
+                    yield self._row(square, tangent)
 
     def _pairs(
         self, square: Square, present: Floats, paths: Paths, values: Vector
@@ -202,9 +200,10 @@ class SpreadingRows:
         A row has the pairs that are the largest at the point.
         """
         parts = square.parts
-        place = _places(paths.sources, parts.nodes)
-        begin = np.flatnonzero(place[: parts.heavy] >= 0)
-        source = place[begin]
+        place = np.full(len(present), -1)
+        place[paths.sources] = np.arange(len(paths.sources))
+        begin = np.flatnonzero(place[parts.nodes[: parts.heavy]] >= 0)
+        source = place[parts.nodes[begin]]
         lighter = np.zeros((len(begin), len(present)), dtype=np.int64)
         for row, g in zip(lighter, begin.tolist(), strict=True):
             row[parts.nodes[g + 1 :]] = parts.whole[g + 1 :]
@@ -219,38 +218,6 @@ class SpreadingRows:
             nodes = np.flatnonzero(sums[i])
             columns = np.append(self.columns[square.region, nodes], pairs[i])
             yield Row(columns, np.append(-sums[i, nodes] / 2.0**_BITS, 1.0), 0.0)
-
-    def _bounds(self, square: Square, present: Floats, paths: Paths) -> Iterator[Linear]:
-        """Yield what a square is at least."""
-        yield self._tangent(square, present)
-        place = _places(paths.sources, square.parts.nodes)
-        whole = square.parts.whole >> (_BITS - BITS)
-        here = np.flatnonzero((place >= 0) & (whole > 0))
-        if len(here) > 1:
-            yield self._mixed(square, present, paths, place[here], whole[here])
-
-    def _mixed(
-        self, square: Square, present: Floats, paths: Paths, source: Ints, whole: Ints
-    ) -> Linear:
-        """Return a bound by vectors and the pairs of some sources, with these weights.
-
-        It is `split` of (sum of a_g y_g)^2, less 2 t times the sum, and t^2, for a target t.
-        """
-        nodes = paths.sources[source]
-        there = present[nodes]
-        both_run = np.maximum(there[:, None] - paths.distance[source][:, nodes], 0.0)
-        vectors = best_vectors(whole / 2.0**BITS, there, both_run)
-        bound = split(whole, vectors, there, both_run)
-        pairs = np.zeros((len(nodes), len(present)), dtype=np.int64)
-        pairs[:, nodes] = bound.pairs
-        sums = self.links.sums(paths, source, pairs).sum(axis=0)
-        np.add.at(sums, nodes, bound.terms)
-        unit = THOUSAND * Fraction(1, 4**BITS)
-        terms = {int(node): unit * int(sums[node]) for node in np.flatnonzero(sums)}
-        slope = 2 * THOUSAND * square.target
-        for node, share in zip(square.parts.nodes.tolist(), square.parts.exact, strict=True):
-            terms[node] = terms.get(node, Fraction(0)) - slope * share
-        return Linear(terms, THOUSAND * square.target**2 + unit * bound.constant)
 
     def _tangent(self, square: Square, present: Floats) -> Linear:
         """Return the bound by the tangent at a point."""
@@ -289,14 +256,6 @@ def _small(amounts: FloatRows, share: float) -> NDArray[np.bool_]:
     return small
 
 
-def _places(sources: Ints, nodes: Ints) -> Ints:
-    """Return the place of each node among the sources, which ascend; -1 if it is none."""
-    place = np.searchsorted(sources, nodes)
-    place[place == len(sources)] = 0
-    missing = sources[place] != nodes if len(sources) else np.ones(len(nodes), dtype=bool)
-    return np.where(missing, -1, place)
-
-
 def _with_columns(form: StandardForm, more: int) -> StandardForm:
     """Return a form with more columns from 0 to 1 that cost nothing and have no variables."""
     from scipy import sparse
@@ -309,19 +268,6 @@ def _with_columns(form: StandardForm, more: int) -> StandardForm:
         upper=np.append(form.upper, np.ones(more)),
         integer=np.append(form.integer, np.zeros(more, dtype=bool)),
         costs=tuple(np.append(costs, np.zeros(more)) for costs in form.costs),
-    )
-
-
-def with_part(form: StandardForm, kept: NDArray[np.bool_]) -> StandardForm:
-    """Return a form with some of its rows."""
-    from scipy import sparse
-
-    return replace(
-        form,
-        A=sparse.csc_array(form.A.tocsr()[np.flatnonzero(kept)]),
-        row_lower=form.row_lower[kept],
-        row_upper=form.row_upper[kept],
-        constraints=[name for name, keep in zip(form.constraints, kept, strict=True) if keep],
     )
 
 

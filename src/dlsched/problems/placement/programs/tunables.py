@@ -1,4 +1,4 @@
-"""What `refinement` and the bounds are tuned by: what their programs and searches look up."""
+"""What `refinement` and the bounds are tuned by, and the precision of their arithmetic."""
 
 from __future__ import annotations
 
@@ -57,9 +57,6 @@ class Tunables:
         it off hold for longer: 100 x 5 x 300 with seed 3 takes half the time of 1e-4.
     few_rows
         Of the most rows of a round.
-    idle_rounds, small_dual
-        A spreading row is left out after `idle_rounds` rounds in which its dual is below
-        `small_dual`, a part of the objective; rows have coefficients of up to a thousand.
     light_reads
         Part of all bytes read that is left out of relaxations with many tables.
     least_reach
@@ -75,9 +72,6 @@ class Tunables:
         point, the largest first.
     searches
         Of paths; sources of similar reach are searched from together, no farther than they reach.
-    vectors, iterations, noise
-        Of squares that are split: their vectors, the steps of the search for them, and the relative
-        size of what makes the first ones differ.
     """
 
     few_schedules: int = 4
@@ -105,8 +99,6 @@ class Tunables:
     accuracies: tuple[float, ...] = (1e-1, 3e-2)
     last_accuracy: float = 1e-4
     few_rows: float = 0.03
-    idle_rounds: int = 4
-    small_dual: float = 3e-5
     light_reads: Fraction = Fraction(1, 1000)
     least_reach: float = 1e-4
     most_distances: int = 20_000_000
@@ -115,9 +107,46 @@ class Tunables:
     light_nodes: tuple[float, float] = (0.02, 0.1)
     pairs: tuple[float, float] = (0.97, 0.9)
     searches: int = 10
-    vectors: int = 4
-    iterations: int = 60
-    noise: float = 0.05
 
 
 TUNABLES = Tunables()
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Numbers of the arithmetic between exact amounts, doubles, and solvers' tolerances.
+
+    Attributes
+    ----------
+    reduced_cost
+        A solver's tolerance on reduced costs, in the unit that it sees.
+    negligible
+        Sums of squares and increases of the sigmoid that are left out of the estimate.
+    largest_sum, scale, largest_entry
+        A row of whole numbers with at most this sum is not scaled; of any other row the limit, and
+        the largest coefficient.
+    digits
+        Decimal places of the points of tangents; rounding one changes the estimate by the square of
+        the rounding error only.
+    overload
+        As a share of the demand: less is rounding.
+    most_units, same_demand
+        All demand in units: with more, gaps are too small to matter as well. Shares of demand
+        closer than this are equal within a solver's tolerances.
+    shortest
+        Length of a step that cannot fail, as a sparse matrix has no entries of 0.
+    """
+
+    reduced_cost: float = 1e-7
+    negligible: float = 1e-9
+    largest_sum: int = 10**6
+    scale: int = 1000
+    largest_entry: int = 10**6
+    digits: int = 7
+    overload: float = 1e-12
+    most_units: int = 2**50
+    same_demand: float = 1e-6
+    shortest: float = 1e-9
+
+
+PRECISION = Precision()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,9 +12,24 @@ from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Instance
 
 Key = TypeVar("Key")
-CPUS = (1, 2, 3, 4, 5, 6, 9, 12, 24)
-MEMORY = (20.83, 62.5, 125, 187.5, 250)
-"""Axes of the published profiles, per GPU; memory in GB."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the authors' public profiles have in common; CPUs and GB are per GPU."""
+
+    cpus: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 9, 12, 24)
+    memory: tuple[float, ...] = (20.83, 62.5, 125, 187.5, 250)
+    fair: tuple[int, float] = (3, 62.5)
+    """CPUs and GB of the paper's servers (section 5.1)."""
+    required: float = 62.5
+    """GB below which image and speech models run at `too_little`; language models run at full speed
+    with 20 GB, the memory of the process (section 2.1)."""
+    too_little: float = 0.1
+    """Speed with too little memory, relative to `fair`."""
+
+
+PUBLISHED = Published()
 
 
 class Curve(NamedTuple):
@@ -56,13 +72,6 @@ to the best cases of the authors' public profiles. These are not concave: M5 gai
 sixth CPU per GPU than from the first five. Section 2.1 speeds up ResNet18 by memory on another data
 set than that of Table 4.
 """
-REQUIRED = 62.5
-"""GB per GPU below which image and speech models run at `TOO_LITTLE`; language models run at full
-speed with 20 GB, the memory of the process (section 2.1)."""
-TOO_LITTLE = 0.1
-"""Speed with too little memory, relative to `FAIR`, as in the authors' public profiles."""
-FAIR = (3, 62.5)
-"""CPUs and GB per GPU of the paper's servers (section 5.1)."""
 HEAD: Mapping[str, Any] = {"dlsched": 1, "problem": "sensitivity"}
 """What every document of an instance begins with."""
 MULTI: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
@@ -180,8 +189,10 @@ def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
 def require_on_axes(share: tuple[float, float]) -> None:
     """Raise `OptionError` unless CPUs and memory of a GPU are on the axes of the profiles."""
     cpus, memory = share
-    if cpus not in CPUS or memory not in MEMORY:
-        raise OptionError(f"a GPU's share {share} must be on the axes {CPUS} and {MEMORY}")
+    if cpus not in PUBLISHED.cpus or memory not in PUBLISHED.memory:
+        raise OptionError(
+            f"a GPU's share {share} must be on the axes {PUBLISHED.cpus} and {PUBLISHED.memory}"
+        )
 
 
 def profile_of(gpus: int, curve: Curve, fair: tuple[float, float]) -> dict[str, Any]:
@@ -190,8 +201,10 @@ def profile_of(gpus: int, curve: Curve, fair: tuple[float, float]) -> dict[str, 
     It is the same per GPU with any number of GPUs, as in the authors' public code.
     """
     base = _speed(curve, *fair)
-    table = [[round(_speed(curve, c, m) / base, 3) for m in MEMORY] for c in CPUS]
-    return {"gpus": gpus, "cpus": CPUS, "memory": MEMORY, "throughput": table}
+    table = [
+        [round(_speed(curve, c, m) / base, 3) for m in PUBLISHED.memory] for c in PUBLISHED.cpus
+    ]
+    return {"gpus": gpus, "cpus": PUBLISHED.cpus, "memory": PUBLISHED.memory, "throughput": table}
 
 
 def _speed(curve: Curve, cpus: float, memory: float) -> float:
@@ -199,9 +212,12 @@ def _speed(curve: Curve, cpus: float, memory: float) -> float:
 
     It is concave in the CPUs: proportional up to 3 or `Curve.cpus`, then linear to `Curve.gain`.
     """
-    if curve.storage and memory < REQUIRED:
-        return min(TOO_LITTLE * _speed(curve, *FAIR), _speed(curve, cpus, REQUIRED))
-    knees = sorted((FAIR[0], curve.cpus))
+    if curve.storage and memory < PUBLISHED.required:
+        return min(
+            PUBLISHED.too_little * _speed(curve, *PUBLISHED.fair),
+            _speed(curve, cpus, PUBLISHED.required),
+        )
+    knees = sorted((PUBLISHED.fair[0], curve.cpus))
     preprocessing = 1 / min(cpus / knees[0], float(np.interp(cpus, knees, (1, curve.gain))))
     reading = curve.storage * max(0.0, 1 - memory / curve.dataset) if curve.storage else 0.0
     return 1 / (max(preprocessing, reading) if curve.overlaps else preprocessing + reading)
