@@ -191,7 +191,6 @@ def test_section_4_3_takes_the_victim_of_12() -> None:
     [
         # MAST places 1 in region X, which 2 needs; jointly both start, as after one more auction.
         ("mast", {}, {"1": "x"}),
-        ("reinserted", {"work": 0}, {"1": "x"}),
         *((method, {}, {"1": "y", "2": "x"}) for method in ("exact", "counted", "reinserted")),
     ],
 )

@@ -66,10 +66,9 @@ CLASSES = (("a", 1, 0), ("b", 1, 0), ("c", 2, 0), ("d", 2, 1))
         (TWICE, 3, "muri_needed", {}, ["a", "bc", "d"]),
         (FOUR, 4, "muri_needed", {}, ["a", "b", "c", "d"]),
         # Classes come by their first job: a-b has gamma 14 / (4 * 10), c-d 14 / (4 * 7). Idle
-        # GPUs of 0.65 against 2 * 0.5 give the same order; `swap` begins with the other pair.
+        # GPUs of 0.65 against 2 * 0.5 give the same order.
         (CLASSES, 5, "muri_needed", {}, ["ab", "c", "d"]),
         (CLASSES, 5, "muri_needed", {"order": "idle"}, ["ab", "c", "d"]),
-        (CLASSES, 5, "swap", {"passes": 0}, ["a", "b", "cd"]),
     ],
 )
 def test_groups_by_hand(

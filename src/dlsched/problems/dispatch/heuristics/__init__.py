@@ -9,9 +9,9 @@ from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics.counted_plan import TUNABLES, Counted, Tunables
+from dlsched.problems.dispatch.heuristics.counted_plan import Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
-from dlsched.problems.dispatch.heuristics.reinsertion import WORK, Reinsertion
+from dlsched.problems.dispatch.heuristics.reinsertion import Reinsertion
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
 from dlsched.problems.dispatch.programs.batch_search import incumbent
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
@@ -188,41 +188,28 @@ def _arrivals(instance: Instance) -> list[Ranked]:
 
 
 @method("dispatch", kind="heuristic")
-def reinserted(instance: Instance, run: Run, work: int = WORK) -> Solution:
+def reinserted(instance: Instance, run: Run) -> Solution:
     """Of this library: mast by priority, then what waits starts where others start elsewhere.
 
     At each priority the workloads start by rank or by size, whichever is better. Then each that
     waits is planned in one region without what starts in one of its clusters, later in all of them;
     what was removed is planned again after it. A move is kept if the levels down to the priority
     are better. The answer is the plan of `mast` where that is better.
-
-    Parameters
-    ----------
-    work
-        About how many times a workload is planned, on average; from 0.
     """
-    if not isinstance(work, int) or work < 0:
-        raise OptionError(f"work={work!r} must be a whole number from 0")
-    return reinserted_solution(instance, run, work)
+    return reinserted_solution(instance, run)
 
 
-def reinserted_solution(instance: Instance, run: Run, work: int = WORK) -> Solution:
+def reinserted_solution(instance: Instance, run: Run) -> Solution:
     """Return the solution of `reinserted`."""
     first = mast_solution(instance)
     if len(startable(instance)) < 2 or run.stop_reason():
         return first
-    other = Reinsertion(instance, run, work).solve()
+    other = Reinsertion(instance, run).solve()
     return other if evaluate(instance, other).better_than(evaluate(instance, first)) else first
 
 
 @method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
-def counted(
-    instance: Instance,
-    run: Run,
-    within: float = TUNABLES.within,
-    nodes: int = TUNABLES.nodes,
-    tries: int = TUNABLES.tries,
-) -> Claim:
+def counted(instance: Instance, run: Run) -> Claim:
     """Of this library: mast, then an integer program over blocks of machines at each priority.
 
     It begins from the better one of two plans: that of `reinserted`, and that of `mast` with the
@@ -232,22 +219,9 @@ def counted(
     a priority, and few nodes. Priorities at which everything starts without preemption need none;
     the youth of the victims and the number of machines are left as they come. If a program is left
     before it is solved, what still fits is started at the end, the largest first.
-
-    Parameters
-    ----------
-    within
-        Relative distance of a program's incumbent to its bound at which it is left.
-    nodes
-        Most nodes of a program's branch and bound.
-    tries
-        Most programs for one priority: if the counts cannot be placed on single machines, the next
-        one is stronger.
     """
-    if within < 0 or nodes < 0 or tries < 1:
-        raise OptionError("within and nodes must be from 0, tries from 1")
-    tunables = Tunables(within, nodes, tries)
     best = incumbent(instance, run, lambda: _first_plans(instance, run))
-    return Claim(Counted(instance, run, best, tunables).solve(), start=best.start)
+    return Claim(Counted(instance, run, best).solve(), start=best.start)
 
 
 def _first_plans(instance: Instance, run: Run) -> Iterator[Solution]:

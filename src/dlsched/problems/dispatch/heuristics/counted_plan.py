@@ -28,14 +28,14 @@ from dlsched.solvers.standard_form import StandardForm
 
 @dataclass(frozen=True)
 class Tunables:
-    """Tunables of `counted`; each is an option of the method, and was chosen by hand."""
+    """Tunables of `counted`, chosen by hand."""
 
     within: float = 0.01
     """Relative distance of a program's incumbent to its bound at which it is left."""
     nodes: int = 10
     """Most nodes of a program's branch and bound."""
     tries: int = 4
-    """Most programs for one priority."""
+    """Most programs for one priority: if counts have no places, the next one is stronger."""
 
 
 TUNABLES = Tunables()
@@ -44,10 +44,9 @@ TUNABLES = Tunables()
 class Counted:
     """The search, priority by priority, from the best solution known."""
 
-    def __init__(self, instance: Instance, run: Run, best: Best, tunables: Tunables) -> None:
+    def __init__(self, instance: Instance, run: Run, best: Best) -> None:
         self.search = BatchSearch(instance, run, best)
         self.run = run
-        self.tunables = tunables
 
     def solve(self) -> Solution:
         """Return the best solution found; what still fits is started where a program is left."""
@@ -70,17 +69,17 @@ class Counted:
         search = self.search
         both = partial(_both, lost=lost, gained=gained, weight=weight)
         search.relax(0, held, changed=both)
-        for _ in range(self.tunables.tries):
+        for _ in range(TUNABLES.tries):
             if self.run.stop_reason():
                 return False
             program, form = search.hold(held)
             outcome = highs.solve(
                 both(form),
                 0,
-                self.run.nested(gap=self.tunables.within),
+                self.run.nested(gap=TUNABLES.within),
                 start=point_of(program, search.solution),
                 quiet=True,
-                nodes=self.tunables.nodes,
+                nodes=TUNABLES.nodes,
             )
             if outcome.values is None:
                 return False

@@ -103,12 +103,6 @@ def fill(fleet: Fleet, seen: View) -> tuple[Array, Array]:
     return machines[chosen], tasks
 
 
-_FIRST = 256
-"""Entries that are scanned first: few victims are often enough."""
-_GROWTH = 4
-"""By how many times more entries are scanned next."""
-
-
 def enough(free: Array, fits: Array, held: Holding, request: Request) -> int | None:
     """Return how many of the victims are enough, in the order of `held`; ``None`` if not all are.
 
@@ -119,19 +113,11 @@ def enough(free: Array, fits: Array, held: Holding, request: Request) -> int | N
     held
         What the victims hold on these machines.
     """
-    now = int(fits.sum())
-    size = _FIRST
-    while held.victim.size:
-        victims = int(np.searchsorted(held.last, size)) + 1
-        part = held.first(victims)
-        reached = now + np.cumsum(_gain(free, fits, part, request))[part.last]
-        sufficient = int(np.searchsorted(reached, request.tasks))
-        if sufficient < reached.size:
-            return sufficient + 1
-        if part.victim.size == held.victim.size:
-            break
-        size *= _GROWTH
-    return None
+    if not held.victim.size:
+        return None
+    reached = int(fits.sum()) + np.cumsum(_gain(free, fits, held, request))[held.last]
+    sufficient = int(np.searchsorted(reached, request.tasks))
+    return sufficient + 1 if sufficient < reached.size else None
 
 
 def _gain(free: Array, fits: Array, held: Holding, request: Request) -> Array:

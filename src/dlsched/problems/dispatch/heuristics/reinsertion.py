@@ -22,7 +22,7 @@ from dlsched.run import Run
 from dlsched.schema import Number
 
 WORK = 5
-"""Most auctions by pending workload, unless another number is asked for."""
+"""Most auctions by pending workload."""
 
 Value: TypeAlias = tuple[Number, ...]
 """Jobs preempted and, negative, the size started, by priority; less is better."""
@@ -51,7 +51,7 @@ class Reinsertion:
         How many auctions may still be held.
     """
 
-    def __init__(self, instance: Instance, run: Run, work: int) -> None:
+    def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
         self.fleet = Fleet(instance)
         self.dispatcher = Dispatcher(self.fleet)
@@ -59,7 +59,7 @@ class Reinsertion:
         self.ranked = {ranked.position: ranked for ranked in self.ranking}
         self.size = {w: instance.size(instance.pending[w]) for w in self.ranked}
         self.plans: dict[int, Plan] = {}
-        self.left = work * len(self.ranking)
+        self.left = WORK * len(self.ranking)
 
     def solve(self) -> Solution:
         """Return the solution found."""

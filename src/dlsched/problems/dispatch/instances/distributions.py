@@ -30,6 +30,8 @@ of any workload need more, but then most machines would have no GPUs: the paper'
 has 64,000 machines without and 20,000 GPUs (section 4.3.1)."""
 CPU_ALLOCATION = 0.87
 """Share of the CPU machines' CPUs that is in use (section 5.2)."""
+OVER_QUOTA = 0.27
+"""Part of running and pending workloads over quota, roughly; ours **(D)**."""
 TABLES = 12
 """Number of tables, ours **(D)**."""
 
@@ -43,10 +45,8 @@ class World:
     of a CPU job the CPUs of a CPU machine **(D)**.
     """
 
-    def __init__(
-        self, rng: np.random.Generator, types: int, tenants: int, over: float, cpu_only: float
-    ) -> None:
-        self.rng, self.types, self.over, self.cpu_only = rng, TYPES[:types], over, cpu_only
+    def __init__(self, rng: np.random.Generator, types: int, tenants: int, cpu_only: float) -> None:
+        self.rng, self.types, self.cpu_only = rng, TYPES[:types], cpu_only
         # Evenly spaced shares, so that tenants have the priorities in the printed proportions.
         above = np.cumsum(PRIORITIES) / sum(PRIORITIES)
         shares = (np.arange(tenants) + rng.random()) / tenants
@@ -117,7 +117,7 @@ class World:
         return {
             "id": f"v{self.count}",
             "tenant": self.tenant(),
-            "within_quota": bool(self.rng.random() >= self.over),
+            "within_quota": bool(self.rng.random() >= OVER_QUOTA),
             "seconds": round(3600 * hours),
             "jobs": [job],
         }
@@ -215,7 +215,7 @@ class World:
                 if workload["tenant"] == name:
                     for job in workload["jobs"]:
                         for key in use:
-                            use[key] += (1 - self.over) * job["tasks"] * job.get(key, 0)
+                            use[key] += (1 - OVER_QUOTA) * job["tasks"] * job.get(key, 0)
             rows.append(
                 {
                     "id": name,

@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
+from dlsched.problems.dispatch.instances.distributions import GPU_MACHINE
 from dlsched.schema import Number
 
 UNLIMITED = 10**12
 """A quota that nobody reaches."""
 
 
-def from_placement(
-    placement: Any,
-    solution: Any,
-    replicas: Iterable[Any] = (),
-    *,
-    hours: Number = 24,
-    gpus: int = 8,
-    cpus: int = 96,
-    memory: int = 768,
-) -> Instance:
+def from_placement(placement: Any, solution: Any, replicas: Iterable[Any] = ()) -> Instance:
     """Return the dispatch instance of the training jobs of a placement instance, none running.
 
-    A region stores the tables of which it is the home or has a replica. Hours become a number of
-    GPUs or CPUs by division by `hours`: those of supply, of CPU quotas and of jobs. A region has
-    one cluster, with a rack of machines for each GPU type and one for CPUs, numbers of machines
-    rounded up. A training job is a workload with a job for each GPU type, in tasks of whole
-    machines from a machine's GPUs on, or a CPU job if it needs no GPUs. Tenants are the priorities,
-    without limits; priorities beyond the seventh become the seventh **(D)**.
+    A region stores the tables of which it is the home or has a replica. Hours, those of a day,
+    become a number of GPUs or CPUs: those of supply, of CPU quotas and of jobs. A region has one
+    cluster, with a rack of machines for each GPU type and one for CPUs, numbers of machines rounded
+    up. A machine has 8 GPUs, 96 CPU cores and 768 GB, one without GPUs the same CPUs and memory. A
+    training job is a workload with a job for each GPU type, in tasks of whole machines from a
+    machine's GPUs on, or a CPU job if it needs no GPUs. Tenants are the priorities, without limits;
+    priorities beyond the seventh become the seventh **(D)**.
 
     Parameters
     ----------
     placement, solution, replicas
         An instance of placement, a solution, and what `placement.replicas.replicate` returns.
-    hours
-        Hours in which the demand is to be served.
-    gpus, cpus, memory
-        GPUs, CPU cores and GB of a machine; a machine without GPUs has the same CPUs and memory.
-
-    Raises
-    ------
-    OptionError
-        If a number is not positive.
     """
-    for name, value in (("hours", hours), ("gpus", gpus), ("cpus", cpus), ("memory", memory)):
-        if value <= 0:
-            raise OptionError(f"{name}={value} must be above 0")
-    machine = {"gpus": gpus, "cpus": cpus, "memory": memory}
     tables: dict[str, list[str]] = {region.id: [] for region in placement.regions}
     stored = [
         *((region, table) for table, region in solution.home.items()),
@@ -62,7 +41,7 @@ def from_placement(
         tables[region].append(table)
     regions = []
     for region in placement.regions:
-        cluster = {"id": f"{region.id}-cluster", "machines": _machines(region, hours, machine)}
+        cluster = {"id": f"{region.id}-cluster", "machines": _machines(region)}
         regions.append({"id": region.id, "tables": tables[region.id], "clusters": [cluster]})
     unlimited = {"gpu_quota": UNLIMITED, "cpu_quota": UNLIMITED}
     priorities = range(1, MOST_PRIORITIES + 1)
@@ -77,7 +56,7 @@ def from_placement(
                 "tenant": f"priority-{min(job.priority, MOST_PRIORITIES)}",
                 "age": 0,
                 "tables": list(job.tables),
-                "jobs": _jobs(job, hours, machine),
+                "jobs": _jobs(job),
             }
             for job in placement.jobs
             if job.kind == "ml" and (any(job.gpu_hours.values()) or job.cpu_hours)
@@ -85,36 +64,35 @@ def from_placement(
     )
 
 
-def _whole(amount: Number, hours: Number) -> int:
-    """Return how many GPUs or CPUs serve a number of hours in the given time."""
-    return math.ceil(Fraction(amount) / hours)
+def _whole(hours: Number, each: int = 1) -> int:
+    """Return how many GPUs or CPUs, or machines with as many each, serve some hours in a day."""
+    return math.ceil(Fraction(hours) / 24 / each)
 
 
-def _machines(region: Any, hours: Number, machine: Mapping[str, int]) -> list[dict[str, Any]]:
+def _machines(region: Any) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for kind, supply in region.gpu_supply.items():
-        count = math.ceil(Fraction(supply) / hours / machine["gpus"])
-        rows.append({"id": f"{region.id}-{kind}", "gpu_type": kind, "count": count, **machine})
-    cpu_hours = Fraction(sum(region.cpu_quota.values()))
-    count = math.ceil(cpu_hours / hours / machine["cpus"])
-    rows.append({"id": f"{region.id}-cpu", "count": count, **machine, "gpus": 0})
+        count = _whole(supply, GPU_MACHINE["gpus"])
+        rows.append({"id": f"{region.id}-{kind}", "gpu_type": kind, "count": count, **GPU_MACHINE})
+    count = _whole(sum(region.cpu_quota.values()), GPU_MACHINE["cpus"])
+    rows.append({"id": f"{region.id}-cpu", "count": count, **GPU_MACHINE, "gpus": 0})
     some = [row for row in rows if row["count"]]
     return [row | {"rack": rack} for rack, row in enumerate(some)]
 
 
-def _jobs(job: Any, hours: Number, machine: Mapping[str, int]) -> list[dict[str, Any]]:
+def _jobs(job: Any) -> list[dict[str, Any]]:
     rows = [
-        _tasks("gpus", _whole(amount, hours), machine) | {"id": kind, "gpu_type": kind}
+        _tasks("gpus", _whole(amount)) | {"id": kind, "gpu_type": kind}
         for kind, amount in job.gpu_hours.items()
         if amount
     ]
-    return rows or [_tasks("cpus", _whole(job.cpu_hours, hours), machine) | {"id": "cpu"}]
+    return rows or [_tasks("cpus", _whole(job.cpu_hours)) | {"id": "cpu"}]
 
 
-def _tasks(resource: str, needed: int, machine: Mapping[str, int]) -> dict[str, Any]:
+def _tasks(resource: str, needed: int) -> dict[str, Any]:
     """Return tasks of whole machines, or one of a part: as much of what comes with the resource."""
-    most = machine[resource]
+    most = GPU_MACHINE[resource]
     part = Fraction(min(needed, most), most)
     names = ("gpus", "cpus", "memory") if resource == "gpus" else ("cpus", "memory")
-    amounts = {name: math.floor(part * machine[name]) for name in names}
+    amounts = {name: math.floor(part * GPU_MACHINE[name]) for name in names}
     return {"tasks": math.ceil(needed / most), **amounts}

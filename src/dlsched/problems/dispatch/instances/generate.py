@@ -24,7 +24,6 @@ def generate(
     tenants: int = 12,
     pending: int = 15,
     allocation: float = 0.98,
-    over_quota: float = 0.27,
     cpu_only: float = 0.3,
     copies: int = 2,
 ) -> Instance:
@@ -61,8 +60,6 @@ def generate(
     allocation
         Part of the GPUs in use, 98 % in the paper (section 5.2); 0.95 to 0.995 decides how often
         someone is preempted.
-    over_quota
-        Part of running and pending workloads over quota, roughly; ours.
     cpu_only
         Part of the workloads that have no GPU job, 30 % in the paper (section 5.1).
     copies
@@ -85,7 +82,7 @@ def generate(
     for name, part in {"gpu_share": gpu_share, "allocation": allocation}.items():
         if not 0 <= part <= 1:
             raise OptionError(f"{name}={part} must be from 0 to 1")
-    world = World(rng, types, tenants, over_quota, cpu_only)
+    world = World(rng, types, tenants, cpu_only)
     fleet: list[dict[str, Any]] = []
     running: list[dict[str, Any]] = []
     for r in range(regions):

@@ -9,7 +9,12 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.instances.distributions import GPU_MACHINE, LOWEST, PRIORITIES
+from dlsched.problems.dispatch.instances.distributions import (
+    GPU_MACHINE,
+    LOWEST,
+    OVER_QUOTA,
+    PRIORITIES,
+)
 from dlsched.problems.dispatch.instances.from_placement import UNLIMITED
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, uniform
 from dlsched.schema import Id, Number
@@ -23,16 +28,13 @@ _CLUSTER = "cluster"
 """Cluster of a server that states none."""
 _JOB = "job"
 """Id of a workload's job."""
-_PER_GPU = {name: GPU_MACHINE[name] // GPU_MACHINE["gpus"] for name in ("cpus", "memory")}
+_PER_GPU = {name: amount // GPU_MACHINE["gpus"] for name, amount in GPU_MACHINE.items()}
 
 
 def instance(
     state: ClusterState,
     *,
     scope: str = "batch",
-    over_quota: float = 0.27,
-    cpus_per_gpu: int = _PER_GPU["cpus"],
-    memory_per_gpu: int = _PER_GPU["memory"],
     priority_seed: int = 0,
     quotas: Mapping[str, Number] | None = None,
     window_use: Mapping[str, Number] | None = None,
@@ -54,13 +56,9 @@ def instance(
     ----------
     scope
         ``"one"`` or ``"batch"``.
-    over_quota
-        Share of the jobs over quota, which have the lowest priority; the others have the priorities
-        of section 4.2. This is for jobs that state no priority.
-    cpus_per_gpu, memory_per_gpu
-        CPUs and GB of a server, divided by its GPUs.
     priority_seed
-        With a job's id alone, decides its priority.
+        With a job's id alone, decides its priority, if it states none: 27 % are over quota, with
+        the lowest one; the others have the priorities of section 4.2.
     quotas
         GPUs of each tenant within quota; a tenant that is not named has no limit.
     window_use
@@ -73,8 +71,8 @@ def instance(
     OptionError
         If a job states no type of GPU, and the servers have several.
     """
-    owners = _Owners(over_quota, priority_seed)
-    fleet = _Servers(state, cpus_per_gpu, memory_per_gpu)
+    owners = _Owners(priority_seed)
+    fleet = _Servers(state)
     held = [job for job in state.running if job.allocation]
     waiting = [job for job in state.waiting if job.gpus]
     data: dict[str, Any] = {
@@ -107,13 +105,12 @@ def instance(
 class _Owners:
     """The tenants of an instance: the owner of jobs, and one priority of theirs."""
 
-    over_quota: float
     seed: int
     named: dict[Id, tuple[str | None, int]] = field(default_factory=dict)
 
     def tenant(self, job: JobState) -> str:
         """Return the name of a job's tenant, which is then known."""
-        priority = _priority(job, self.over_quota, self.seed)
+        priority = _priority(job, self.seed)
         name = f"{'priority' if job.tenant is None else job.tenant}-{priority}"
         self.named[name] = (job.tenant, priority)
         return name
@@ -124,8 +121,6 @@ class _Servers:
     """The servers of a state as regions, and jobs on them; a GPU has its share of a server."""
 
     state: ClusterState
-    cpus_per_gpu: int
-    memory_per_gpu: int
 
     def __post_init__(self) -> None:
         """Note each server's cluster, and the GPUs of the largest one of each type."""
@@ -137,8 +132,7 @@ class _Servers:
 
     def amounts(self, gpus: int) -> dict[str, int]:
         """Return some GPUs with their shares of the other resources."""
-        cpus, memory = gpus * self.cpus_per_gpu, gpus * self.memory_per_gpu
-        return {"gpus": gpus, "cpus": cpus, "memory": memory}
+        return {name: gpus * amount for name, amount in _PER_GPU.items()}
 
     def pending(self, job: JobState) -> dict[str, Any]:
         """Return a waiting job: a task a server, a task a GPU, or one task."""
@@ -211,10 +205,10 @@ def placement(instance: Instance, solution: Solution) -> dict[Id, dict[Id, int]]
     }
 
 
-def _priority(job: JobState, over_quota: float, seed: int) -> int:
+def _priority(job: JobState, seed: int) -> int:
     if job.priority is not None:
         return max(1, min(LOWEST, int(job.priority)))
-    if uniform(f"quota:{job.id}", seed) < over_quota:
+    if uniform(f"quota:{job.id}", seed) < OVER_QUOTA:
         return LOWEST
     drawn = uniform(f"priority:{job.id}", seed) * sum(PRIORITIES)
     below = sum(drawn >= share for share in accumulate(PRIORITIES))

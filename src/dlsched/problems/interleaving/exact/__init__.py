@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 from dlsched.errors import OptionError
@@ -15,7 +14,7 @@ from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.heuristics.muri import improve
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups
-from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
+from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     choose,
@@ -87,7 +86,7 @@ def blossom(instance: Instance) -> Claim:
 
 
 @method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
-def aggregated(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> Claim:
+def aggregated(instance: Instance, run: Run) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
 
     Exact because jobs of one profile are interchangeable, so that a grouping is worth what its
@@ -95,11 +94,6 @@ def aggregated(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> C
     is a grouping. The relaxation is solved by column generation over the list. A group whose
     reduced value is below the largest one by more than the gap is in no better grouping; the
     integer program over the others finds the optimum.
-
-    Parameters
-    ----------
-    rounds
-        The search ends after this many rounds of neighbourhood search without progress.
 
     Raises
     ------
@@ -112,11 +106,11 @@ def aggregated(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> C
             f"{instance.name} has {count} multisets of profiles, the most is {MOST_MULTISETS}; "
             f"use column_generation"
         )
-    return search_groups(instance, run, replace(TUNABLES, rounds=rounds), listed=True)
+    return search_groups(instance, run, listed=True)
 
 
 @method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
-def column_generation(instance: Instance, run: Run, rounds: int = TUNABLES.rounds) -> Claim:
+def column_generation(instance: Instance, run: Run) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
 
     Exact because pricing searches all groups, so that its largest reduced value proves the bound,
@@ -127,34 +121,25 @@ def column_generation(instance: Instance, run: Run, rounds: int = TUNABLES.round
     With many distinct jobs prices come from representatives and from heuristic pricing, and are
     raised for each job by its share of the groups above them, which a pass over all groups finds; a
     pass that is stopped proves a bound too (`exact_pass`).
-
-    Parameters
-    ----------
-    rounds
-        The search ends after this many rounds of neighbourhood search without progress.
     """
-    return search_groups(instance, run, replace(TUNABLES, rounds=rounds))
+    return search_groups(instance, run)
 
 
 def search_groups(
-    instance: Instance,
-    run: Run,
-    tunables: Tunables = TUNABLES,
-    listed: bool = False,
-    apart: Flags | None = None,
+    instance: Instance, run: Run, listed: bool = False, apart: Flags | None = None
 ) -> Claim:
     """Solve as `aggregated` or `column_generation`; `listed` and `apart` are as in `GroupPool`."""
     if not instance.jobs:
         return nothing_to_do(solution_of(instance, []), "there are no jobs")
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     pool = GroupPool(instance, listed, apart)
-    search = GroupSearch(pool, run, tunables)
+    search = GroupSearch(pool, run)
 
     def first() -> Iterator[Groups]:
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
         groups = initial_groups(instance, run)
-        if len(groups) <= tunables.swapped_groups:
-            groups = improve(instance, groups, tunables.swap_passes, run, apart)
+        if len(groups) <= TUNABLES.swapped_groups:
+            groups = improve(instance, groups, TUNABLES.swap_passes, run, apart)
         yield pool.groups_of_jobs(groups)
 
     search.incumbent.begin(first, search.own)

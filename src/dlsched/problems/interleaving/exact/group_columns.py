@@ -21,7 +21,7 @@ from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import GroupMaster, best_choice
-from dlsched.problems.interleaving.programs.tunables import TUNABLES, Tunables
+from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     Vector,
@@ -46,10 +46,9 @@ class GroupSearch:
     The value of a grouping with jobs that must not share is below 0.
     """
 
-    def __init__(self, pool: GroupPool, run: Run, tunables: Tunables = TUNABLES) -> None:
+    def __init__(self, pool: GroupPool, run: Run) -> None:
         self.pool = pool
         self.run = run
-        self.tunables = tunables
         self.bound: Fraction | None = None
         self.prices: Prices | None = None
         self.highest = np.zeros(len(pool.classes))
@@ -84,7 +83,7 @@ class GroupSearch:
     @property
     def few(self) -> bool:
         """Whether all groups are listed, and few."""
-        return self.pool.listed is not None and len(self.pool.listed) <= self.tunables.few_groups
+        return self.pool.listed is not None and len(self.pool.listed) <= TUNABLES.few_groups
 
     def done(self) -> bool:
         """Return whether the gap is as small as was asked for."""
@@ -96,13 +95,13 @@ class GroupSearch:
 
     def solve(self) -> None:
         """Run all phases within the limits; there must be an incumbent."""
-        rounds = self.tunables.rounds
-        most = self.tunables.most_columns
-        self.solve_relaxation(self.tunables.relaxation_share)
+        rounds = TUNABLES.rounds
+        most = TUNABLES.most_columns
+        self.solve_relaxation(TUNABLES.relaxation_share)
         if self.prices is None or self.done() or self.run.stop_reason():
             return
         self.solve_nearest()
-        neighbourhood = Neighbourhood(self.pool, self.prices, self.run, self.tunables)
+        neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
         idle = 0
         while not (self.done() or self.run.stop_reason() or idle >= rounds):
             better = neighbourhood.improve(self.grouping)
@@ -113,12 +112,12 @@ class GroupSearch:
 
     def solve_nearest(self) -> None:
         """Solve the integer program over the groups nearest to the prices, then over more."""
-        if self.few and self.solve_within(self.tunables.few_groups):
+        if self.few and self.solve_within(TUNABLES.few_groups):
             return
-        slack = self.tunables.first_slack * len(self.pool.profiles)
+        slack = TUNABLES.first_slack * len(self.pool.profiles)
         while not (self.done() or self.run.stop_reason()):
             slack = min(slack, self.gap)
-            if not self.solve_within(self.tunables.most_columns // 4, slack):
+            if not self.solve_within(TUNABLES.most_columns // 4, slack):
                 return
             slack *= 2
 
@@ -132,7 +131,7 @@ class GroupSearch:
         """
         deadline = self.run.elapsed() + share * self.run.remaining()
         largest = max(len(profiles.rows) for profiles in self.pool.classes)
-        if self.pool.listed is not None or largest < self.tunables.many_profiles:
+        if self.pool.listed is not None or largest < TUNABLES.many_profiles:
             self._solve_smoothed(deadline)
             return
         relaxation = LargeRelaxation(self.pool, self.run, self.grouping)
@@ -147,7 +146,7 @@ class GroupSearch:
         master.add(Groups.join([self.grouping, self.pool.singles()]))
         if self.few and self.pool.listed is not None:
             master.add(self.pool.listed)
-        query = Query(0.0, self.tunables.quota, self.tunables.capacity)
+        query = Query(0.0, TUNABLES.quota, TUNABLES.capacity)
 
         def price(prices: Prices) -> tuple[float, Groups] | None:
             priced = self.pool.price(prices, query, self.run)
@@ -220,9 +219,9 @@ class GroupSearch:
             parts.append(priced.groups)
         groups = Groups.join(parts)
         # If not decisive, the next one starts from the solution of this one.
-        patience = max(self.tunables.patience, self.tunables.patience_share * self.run.elapsed())
+        patience = max(TUNABLES.patience, TUNABLES.patience_share * self.run.elapsed())
         seconds = np.inf if slack is None else patience
-        run = self.run.nested(seconds, 0.0 if decisive else self.tunables.rough_gap)
+        run = self.run.nested(seconds, 0.0 if decisive else TUNABLES.rough_gap)
         if len(groups) > most or not self.solve_integer(groups, run):
             return False
         self.proved = decisive
@@ -245,7 +244,9 @@ class GroupSearch:
             solution=self.solution(),
             status=Status.OPTIMAL if done else Status.FEASIBLE,
             termination=None if done else stopped or Termination.ITERATION_LIMIT,
-            reason="no progress in `rounds` rounds of neighbourhood search" if idle else "",
+            reason=f"no progress in {TUNABLES.rounds} rounds of neighbourhood search"
+            if idle
+            else "",
             objective=[self.value],
             bounds=[[*self.bounds(), *self.claimed_bounds()]],
             start=self.incumbent.start,

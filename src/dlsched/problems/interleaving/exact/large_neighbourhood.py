@@ -7,7 +7,7 @@ import numpy as np
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query
 from dlsched.problems.interleaving.programs.master import best_choice
-from dlsched.problems.interleaving.programs.tunables import Tunables
+from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Indices
 from dlsched.run import Run
 
@@ -15,13 +15,12 @@ from dlsched.run import Run
 class Neighbourhood:
     """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
-    def __init__(self, pool: GroupPool, prices: Prices, run: Run, tunables: Tunables) -> None:
+    def __init__(self, pool: GroupPool, prices: Prices, run: Run) -> None:
         self.pool = pool
         self.prices = prices
         self.run = run
-        self.tunables = tunables
-        self.query = Query(-np.inf, tunables.removed_quota, tunables.removed_capacity)
-        self.size = tunables.removed_groups
+        self.query = Query(-np.inf, TUNABLES.removed_quota, TUNABLES.removed_capacity)
+        self.size = TUNABLES.removed_groups
         """Groups to remove at once; it grows while the integer programs take little time."""
 
     def improve(self, groups: Groups) -> Groups | None:
@@ -38,13 +37,13 @@ class Neighbourhood:
         priced = sub.price(self.prices, self.query, self.run)
         if priced is None:
             return None
-        inner = self.run.nested(self.tunables.removed_seconds)
+        inner = self.run.nested(TUNABLES.removed_seconds)
         _, chosen = best_choice(sub, Groups.join([priced.groups, removed]), inner)
         if chosen is None:
             return None
-        hard = inner.elapsed() > self.tunables.removed_seconds / 2
+        hard = inner.elapsed() > TUNABLES.removed_seconds / 2
         size = self.size - 1 if hard else self.size + 1
-        self.size = min(max(size, self.tunables.fewest_removed), self.tunables.most_removed)
+        self.size = min(max(size, TUNABLES.fewest_removed), TUNABLES.most_removed)
         if chosen.worth.sum() <= removed.worth.sum() + LEAST_GAIN:
             return None
         return Groups.concatenate([rest, chosen])

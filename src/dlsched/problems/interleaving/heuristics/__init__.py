@@ -83,17 +83,15 @@ def muri_needed(
 
 
 @method("interleaving", kind="heuristic", preload=MATCHING_LIBRARIES)
-def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
+def swap(instance: Instance, run: Run) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
     Starts from `muri` for uniform groups. For a cover it starts from Muri's rounds that merge only
     while the budget needs it, in a round the pair first that loses least efficiency for each GPU
-    that it frees. Ends when no exchange of two jobs and no move helps, or after `passes` passes.
-    Ours, not the paper's.
+    that it frees. Ends when no exchange of two jobs and no move helps, or after 100 passes. Ours,
+    not the paper's.
     """
-    if passes < 0:
-        raise OptionError("passes must be from 0")
-    return solution_of(instance, improve(instance, initial_groups(instance, run), passes, run))
+    return solution_of(instance, improve(instance, initial_groups(instance, run), 100, run))
 
 
 @method("interleaving", kind="heuristic", preload=("highspy",))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlsched.errors import OptionError
-
 
 @dataclass(frozen=True)
 class Tunables:
@@ -57,11 +55,6 @@ class Tunables:
     """As `capacity`, for groups of the jobs removed."""
     removed_seconds: float = 3.0
     """Time limit of one integer program over these."""
-
-    def __post_init__(self) -> None:
-        """Raise `OptionError` if the number of rounds is below 0."""
-        if self.rounds < 0:
-            raise OptionError(f"rounds={self.rounds} must be from 0")
 
 
 TUNABLES = Tunables()

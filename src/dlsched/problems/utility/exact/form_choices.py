@@ -18,10 +18,8 @@ from dlsched.problems.utility.structures.gangs import Vector, levels_of
 from dlsched.proofs.forms.choice import MOST_NODES, FormChoice
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.column_generation import CLOSE
 from dlsched.solvers.standard_form import StandardForm
-
-_CLOSE = 1e-9
-"""Relative difference up to which utilities, in floats, count as equal."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def _excluding(found: Finishes, better: Mapping[int, int], run: Run) -> dict[str
     if search.bound is None or search.bound >= len(better):
         return None
     for bits in TUNABLES.fewest_bits:
-        prices = _rounded(search, table / max(table.max(), _CLOSE), bits)
+        prices = _rounded(search, table / max(table.max(), CLOSE), bits)
         _, capacity, least = found.price(prices)
         if sum(least[j][f] for j, f in better.items()) > capacity:
             return prices
@@ -155,7 +153,7 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
     )
     program = replace(program, lower=np.array(found.lower, dtype=float))
     outcome = highs.solve(program, 0, run, quiet=True)
-    if outcome.values is None or worth @ outcome.values <= float(found.target) * (1 + _CLOSE):
+    if outcome.values is None or worth @ outcome.values <= float(found.target) * (1 + CLOSE):
         return None
     better: dict[int, int] = {}
     for (j, f), x in zip(columns, outcome.values, strict=True):

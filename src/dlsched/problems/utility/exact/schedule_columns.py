@@ -40,10 +40,10 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
+from dlsched.solvers.column_generation import CLOSE
 from dlsched.solvers.division import PARTS
 from dlsched.solvers.incumbent import Incumbent
 
-CLOSE = 1e-9
 LAGRANGIAN = "prices, one pricing pass"
 """How bounds are certified."""
 

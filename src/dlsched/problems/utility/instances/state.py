@@ -30,11 +30,11 @@ def instance(
     slots: int | None = None,
     slot_seconds: Number = 360,
     utility: str = "effective_throughput",
-    kind_seed: int = 0,
 ) -> Instance:
     """Return the jobs present, with what is left of them, from this moment on.
 
-    Every job that runs or waits may be given other GPUs.
+    Every job that runs or waits may be given other GPUs. Servers without types of GPUs have V100,
+    P100 and K80 in turn; a job without rates then has a model that its id decides.
 
     Parameters
     ----------
@@ -45,16 +45,13 @@ def instance(
     utility
         One of `UTILITIES`. All but ``"linear"`` become a table, as part of the time from submission
         to completion has passed.
-    kind_seed
-        With a job's id alone, decides the model of a job without rates, for servers without types
-        of GPUs; such servers have the types V100, P100 and K80 in turn.
 
     Raises
     ------
     OptionError
         If some servers have types of GPUs and others have none, or there is no such utility.
     """
-    rounds = moment(state, slot_seconds=slot_seconds, utility=utility, kind_seed=kind_seed)
+    rounds = moment(state, slot_seconds=slot_seconds, utility=utility)
     whole = rounds.instance
     left = whole.slots - (rounds.slot - 1) if slots is None else slots
     kind = "linear" if utility == "linear" else "table"
@@ -78,7 +75,6 @@ def moment(
     slots: int | None = None,
     slot_seconds: Number = 360,
     utility: str = "effective_throughput",
-    kind_seed: int = 0,
 ) -> Rounds:
     """Return the state on which policies that decide slot by slot decide, as in `Rounds`.
 
@@ -96,7 +92,7 @@ def moment(
         raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
     kind = "linear" if utility == "linear" else "effective_throughput"
     types = _types(state.servers)
-    rates = _rates(state, set(types.values()), kind_seed)
+    rates = _rates(state, set(types.values()))
     machines = [
         {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
     ]
@@ -162,7 +158,7 @@ def _types(servers: Sequence[Server]) -> dict[Id, str]:
     return {server.id: KINDS[i % len(KINDS)] for i, server in enumerate(servers)}
 
 
-def _rates(state: ClusterState, present: set[str], kind_seed: int) -> dict[Id, dict[str, Number]]:
+def _rates(state: ClusterState, present: set[str]) -> dict[Id, dict[str, Number]]:
     """Return each job's rates on the types of the state's servers."""
     drawn = not any(server.gpu_type is not None for server in state.servers)
 
@@ -171,7 +167,7 @@ def _rates(state: ClusterState, present: set[str], kind_seed: int) -> dict[Id, d
             return {kind: rate for kind, rate in job.rates.items() if kind in present}
         if not drawn:
             return dict.fromkeys(sorted(present), 1)
-        chosen = list(MODELS.values())[int(uniform(f"model:{job.id}", kind_seed) * len(MODELS))]
+        chosen = list(MODELS.values())[int(uniform(f"model:{job.id}", 0) * len(MODELS))]
         speeds = {kind: Fraction(repr(v)) for kind, v in zip(KINDS, chosen, strict=True)}
         return {kind: speed for kind, speed in speeds.items() if kind in present}
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
+from dlsched.problems.utility.structures.gangs import MOST_SETS
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.parameters import require_keys, whole, wholes
@@ -23,8 +24,6 @@ from dlsched.schema import Number, granularity
 
 MOST_RUNS = 50_000
 """A form of more runs is refused."""
-MOST_SETS = 127
-"""More sets of types are refused."""
 _KEYS = ("exponent", "prices")
 
 

@@ -17,9 +17,7 @@ from dlsched.problems.utility.model import Restriction, whole
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
-
-_ROUNDING = 1e-9
-"""Allowance for rounding errors, relative to the bound."""
+from dlsched.solvers.column_generation import CLOSE
 
 
 def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restriction:
@@ -37,7 +35,7 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restri
     priced = dual.price(prices)
     by_mask = dual.by_mask(prices)
     work = dual.rounded_up
-    least = value - _ROUNDING * max(priced.bound, value)
+    least = value - CLOSE * max(priced.bound, value)  # of floats
     part = Restriction({}, {}, set())
     for j, job in enumerate(inst.jobs):
         rest = priced.bound - priced.values[j]
