@@ -61,7 +61,7 @@ FOLDERS = [
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        12764,
+        12747,
     ),
     Budget(REST, (), 750, 877),
 ]
