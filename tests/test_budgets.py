@@ -61,7 +61,7 @@ FOLDERS = [
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
-        12747,
+        12733,
     ),
     Budget(REST, (), 750, 877),
 ]
