@@ -55,10 +55,6 @@ _MODULES = {
 """The modules of commands that have none of their own."""
 
 
-_asked: set[str] = set()
-"""Which of ``quiet`` and ``verbose`` stand before the command."""
-
-
 def command(name: str) -> Callable[..., None]:
     """Import a command, and return it as typer calls it.
 
@@ -78,7 +74,7 @@ def command(name: str) -> Callable[..., None]:
     def run(as_json: bool, as_csv: bool, quiet: bool, verbose: bool, **given: Any) -> None:
         for argument, group in groups.items():
             given[argument] = group(**{f.name: given.pop(f.name) for f in fields(group)})
-        with progress.shown(quiet or "quiet" in _asked, verbose or "verbose" in _asked):
+        with progress.shown(quiet, verbose):
             answer = function(**given)
             if as_json:
                 output.put_json(answer.data)
@@ -142,8 +138,6 @@ def _start(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="As after the command.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="As after the command.")] = False,
 ) -> None:
     """Scheduling problems of deep-learning clusters: proven optima, heuristics, gaps.
 
@@ -151,8 +145,6 @@ def _start(
     2 unusable input; 3 a method returned a wrong answer, or a solver crashed; 130 Ctrl-C; 141 the
     reader of stdout closed it; 143 SIGTERM.
     """
-    _asked.clear()
-    _asked.update(["quiet"] * quiet, ["verbose"] * verbose)
     logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # errors are raised as well
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

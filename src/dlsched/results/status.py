@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 
 class Status(StrEnum):
@@ -26,49 +27,31 @@ class Status(StrEnum):
 class Termination(StrEnum):
     """Why a run ended; `sentence` says it in words."""
 
-    PROVED = "proved"
-    GAP_REACHED = "gap_reached"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    FINISHED = "finished"
-    BOUND_ONLY = "bound_only"
-    LEVELS_DONE = "levels_done"
-    TIME_LIMIT = "time_limit"
-    MEMORY_LIMIT = "memory_limit"
-    ITERATION_LIMIT = "iteration_limit"
-    SOLUTION_LIMIT = "solution_limit"
-    OBJECTIVE_LIMIT = "objective_limit"
-    INTERRUPTED = "interrupted"
-    TOLERANCES = "tolerances"
-    UNDECIDED = "undecided"
-    CLAIMED = "claimed"
-    REFUTED = "refuted"
+    sentence: str
 
-    @property
-    def sentence(self) -> str:
-        """What it means."""
-        return _SENTENCES[self]
+    def __new__(cls, value: str, sentence: str = "") -> Self:
+        """Make a member of its value, with what it means."""
+        member = str.__new__(cls, value)
+        member._value_, member.sentence = value, sentence
+        return member
 
-
-_SENTENCES = {
-    Termination.PROVED: "proved optimal",
-    Termination.GAP_REACHED: "proved within the gap that was asked for",
-    Termination.INFEASIBLE: "proved infeasible",
-    Termination.UNBOUNDED: "proved unbounded",
-    Termination.FINISHED: "finished",
-    Termination.BOUND_ONLY: "bound only",
-    Termination.LEVELS_DONE: "fewer levels were asked for than there are",
-    Termination.TIME_LIMIT: "time limit",
-    Termination.MEMORY_LIMIT: "memory limit",
-    Termination.ITERATION_LIMIT: "iteration limit",
-    Termination.SOLUTION_LIMIT: "solution limit",
-    Termination.OBJECTIVE_LIMIT: "objective limit reached",
-    Termination.INTERRUPTED: "interrupted",
-    Termination.TOLERANCES: "the solver's tolerances leave a gap",
-    Termination.UNDECIDED: "stopped without a decision",
-    Termination.CLAIMED: "claimed by the method, not proved by dlsched",
-    Termination.REFUTED: "the method's claim is refuted",
-}
+    PROVED = "proved", "proved optimal"
+    GAP_REACHED = "gap_reached", "proved within the gap that was asked for"
+    INFEASIBLE = "infeasible", "proved infeasible"
+    UNBOUNDED = "unbounded", "proved unbounded"
+    FINISHED = "finished", "finished"
+    BOUND_ONLY = "bound_only", "bound only"
+    LEVELS_DONE = "levels_done", "fewer levels were asked for than there are"
+    TIME_LIMIT = "time_limit", "time limit"
+    MEMORY_LIMIT = "memory_limit", "memory limit"
+    ITERATION_LIMIT = "iteration_limit", "iteration limit"
+    SOLUTION_LIMIT = "solution_limit", "solution limit"
+    OBJECTIVE_LIMIT = "objective_limit", "objective limit reached"
+    INTERRUPTED = "interrupted", "interrupted"
+    TOLERANCES = "tolerances", "the solver's tolerances leave a gap"
+    UNDECIDED = "undecided", "stopped without a decision"
+    CLAIMED = "claimed", "claimed by the method, not proved by dlsched"
+    REFUTED = "refuted", "the method's claim is refuted"
 
 
 def default_termination(status: Status) -> Termination:

@@ -45,14 +45,7 @@ class CpSat:
         """Do nothing: CP-SAT has every limit of a run."""
 
     def solve(
-        self,
-        form: StandardForm,
-        level: int,
-        run: Run,
-        *,
-        start: Vector | None = None,
-        sub_programs: bool = True,
-        quiet: bool = False,
+        self, form: StandardForm, level: int, run: Run, *, start: Vector | None = None, **_: bool
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
         if not (form.integer & np.isfinite(_most(form))).all():

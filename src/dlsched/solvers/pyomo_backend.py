@@ -202,14 +202,7 @@ class PyomoBackend:
         return options
 
     def solve(
-        self,
-        form: StandardForm,
-        level: int,
-        run: Run,
-        *,
-        start: Vector | None = None,
-        sub_programs: bool = True,
-        quiet: bool = False,
+        self, form: StandardForm, level: int, run: Run, *, start: Vector | None = None, **_: bool
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
         run.record_solver(self.name, self.version)
