@@ -18,6 +18,7 @@ NAMES = {
     "benchmarks.peers.solvers:scipy_milp": "scipy.optimize.milp",
     "benchmarks.peers.solvers:scip": "SCIP",
     "benchmarks.peers.cp_sat:cp_sat": "CP-SAT",
+    "benchmarks.peers.solvers:glpk": "GLPK",
     "benchmarks.peers.special:networkx_matching": "networkx",
     "benchmarks.peers.special:scip_squares": "SCIP, squares as they are",
 }
