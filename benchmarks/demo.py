@@ -20,9 +20,9 @@ from pathlib import Path
 
 import dlsched
 from dlsched.cli import progress
+from dlsched.cli.bench import put_sweep, run_shown
 from dlsched.cli.exits import put
 from dlsched.cli.output import put_line
-from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
 from dlsched.cli.verify import put_report
 from dlsched.display.table import Row

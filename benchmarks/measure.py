@@ -28,7 +28,7 @@ from tables import HERE, ROWS, cell, names, spec, stored, write
 from dlsched.results.performance_profiles import label_of
 from dlsched.sweeps import Store
 from dlsched.sweeps import task as recorded
-from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.stored_runs import evaluate_rows
 
 _LEFT_OUT = """

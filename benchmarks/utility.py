@@ -12,16 +12,29 @@ from code_version import ROOT
 from runs import Row
 
 import dlsched
+from dlsched.problems.shares import read_rates
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
 from dlsched.problems.utility.heuristics.hadar import Hadar
-from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
+from dlsched.problems.utility.instances.generate import MODELS_OF, NAMES
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 
 GAVEL = ROOT.parent / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 """Gavel's measured throughputs, which are not part of the repository."""
 theorem1, theorem2 = hadar_theorems.theorem1, hadar_theorems.theorem2
+
+
+def measured() -> dict[str, list[dict[str, float]]]:
+    """Return Gavel's rates of jobs of one GPU, all and by the size of their model."""
+    found: dict[str, list[dict[str, float]]] = {"": []}
+    for (name, gpus), row in read_rates(GAVEL).alone.items():
+        known = {kind.upper(): float(rate) for kind, rate in row.items() if rate}
+        models = {NAMES[m]: size for size, models in MODELS_OF.items() for m in models}
+        size = next((models[m] for m in models if name.startswith(m)), "")
+        for group in {"", size} if known and gpus == 1 else ():
+            found.setdefault(group, []).append(known)
+    return found
 
 
 def section4() -> Iterator[Row]:
@@ -31,13 +44,9 @@ def section4() -> Iterator[Row]:
     """
     options = {"jobs": 480, "slots": 4000, "gpus": 60, "utilization": 0.09}
     rules = ("hadar", "hadar, linear", "yarn_cs", "tiresias", "srtf")
-    for rates in ("generated", "measured"):
+    for rates, known in {"generated": "models", "measured": measured()}.items():
         for seed in (1, 2, 3, 4, 5):
-            made = (
-                dlsched.generate("utility", seed, **options)
-                if rates == "generated"
-                else from_throughputs(GAVEL, seed=seed, **options)
-            )
+            made = dlsched.generate("utility", seed, rates=known, **options)
             first: Row = {}
             for name in rules:
                 rule, _, kind = name.partition(", ")

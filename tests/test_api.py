@@ -229,7 +229,7 @@ def test_compare_tells_instances_of_one_name_apart(workdir: Path) -> None:
 
 
 def test_methods_of_one_name_are_told_apart() -> None:
-    """Two functions of the same name have labels of their own; one asked for twice has one."""
+    """Two functions of the same name have labels of their own; one given twice is an error."""
 
     def make(count: int) -> Any:
         def same(instance: Any, rng: Any) -> dict[str, Any]:
@@ -238,11 +238,12 @@ def test_methods_of_one_name_are_told_apart() -> None:
         return same
 
     one, two = make(1), make(2)
-    methods = [one, two, one, "lyra", "lyra", functools.partial(one)]
-    frame = dlsched.compare([dlsched.load("lyra-fig5")], methods)
-    labels = list(frame["method"])
-    assert labels[0] == labels[2] != labels[1] and labels[3] == labels[4] == "lyra"
+    frame = dlsched.compare(["lyra-fig5"], [one, two, "lyra", functools.partial(one)])
+    assert frame["method"].nunique() == 4 and frame["method"][2] == "lyra"
     assert list(frame["resolved_method"][:2]) == ["same", "same"]
+    for methods in (["lyra", "lyra"], [one, two, one]):
+        with pytest.raises(dlsched.OptionError, match="more than once"):
+            dlsched.compare(["lyra-fig5"], methods)
 
 
 def test_compare_keeps_odd_texts() -> None:

@@ -353,7 +353,11 @@ def test_public_names_are_those_that_type_checkers_see(package: ModuleType) -> N
     source = ast.parse(Path(str(package.__file__)).read_text())
     block = next(node for node in source.body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    seen = {alias.name: f"{node.module}" for node in imports for alias in node.names}
+    seen = {}
+    for node in imports:
+        module = f"{node.module}"
+        names = [alias.name for alias in node.names]
+        seen |= dict.fromkeys(import_module(module).__all__ if names == ["*"] else names, module)
     assert {*seen} <= {*package.__all__, *dir(package)}
     for name, module in seen.items():
         there = getattr(import_module(module), name, None) or import_module(f"{module}.{name}")

@@ -13,6 +13,9 @@ from claims_only.list_search import Pooled, Whole
 from dlsched.errors import OptionError
 from dlsched.schema import Id
 from dlsched.simulation.api import simulate
+from dlsched.simulation.engine.jobs import Arrays
+from dlsched.simulation.policies.muri import EXPONENT, MuriS
+from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -207,6 +210,33 @@ class _Search:
         return order, only
 
 
+class InOrder(SeededRounds):
+    """Groups that grow from the first jobs of an order that is given.
+
+    The first job has the largest of the weights that the jobs present have by their remaining time.
+    """
+
+    def __init__(self, workload: Workload, order: list[Id]) -> None:
+        super().__init__(workload, "srsf", EXPONENT, FILL)
+        place = {name: i for i, name in enumerate(order)}
+        self.rank = np.array([place[job.id] for job in workload.jobs])
+
+    def queue(self, present: Arrays) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the weights of the jobs present, and their positions in the order."""
+        weights, _ = super().queue(present)
+        order = np.argsort(self.rank[present.job])
+        weights[order] = np.sort(weights)[::-1]
+        return weights, order
+
+
+def seeded(workload: Workload, order: list[Id] | None) -> MuriS:
+    """Return Muri-S with seeded groups, in the order of all jobs if one is given."""
+    policy = MuriS(interval=None, objective="seeded_speeds")
+    if order is not None:
+        policy._seeded = InOrder(workload, order)
+    return policy
+
+
 def search_order(
     workload: Workload, cluster: Cluster, iterations: int, seed: int, time_limit: float | None
 ) -> Simulation:
@@ -218,9 +248,7 @@ def search_order(
     """
 
     def run_of(order: list[Id] | None) -> Simulation:
-        return simulate(
-            workload, cluster, "muri_s", interval=None, objective="seeded_speeds", order=order
-        )
+        return simulate(workload, cluster, seeded(workload, order))
 
     best = run_of(None)
     ends = best.jobs["end"].to_numpy()

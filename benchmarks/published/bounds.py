@@ -157,7 +157,7 @@ def group_sharing(workload: Workload, cluster: Cluster, matched: bool) -> Sharin
             for k in members:
                 fastest[k] = min(alone[k], max(stages[k]))
             continue
-        for group, least in groups.times.items():
+        for group, least in groups.items():
             for i in group:
                 fastest[members[i]] = min(fastest[members[i]], least)
     return Sharing(

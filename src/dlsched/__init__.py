@@ -11,32 +11,7 @@ from dlsched.names import VERSION, lazy
 from dlsched.text.rendering import provide
 
 if TYPE_CHECKING:
-    from dlsched.api import best_solutions as best_solutions
-    from dlsched.api import bound as bound
-    from dlsched.api import check_bound as check_bound
-    from dlsched.api import check_proof as check_proof
-    from dlsched.api import compare as compare
-    from dlsched.api import export as export
-    from dlsched.api import features as features
-    from dlsched.api import frame_columns as frame_columns
-    from dlsched.api import from_frames as from_frames
-    from dlsched.api import frontier as frontier
-    from dlsched.api import generate as generate
-    from dlsched.api import list_instances as list_instances
-    from dlsched.api import list_methods as list_methods
-    from dlsched.api import list_problems as list_problems
-    from dlsched.api import load as load
-    from dlsched.api import load_comparison as load_comparison
-    from dlsched.api import load_result as load_result
-    from dlsched.api import load_solution as load_solution
-    from dlsched.api import model as model
-    from dlsched.api import prove as prove
-    from dlsched.api import prove_bound as prove_bound
-    from dlsched.api import read_result as read_result
-    from dlsched.api import save as save
-    from dlsched.api import solve as solve
-    from dlsched.api import verify as verify
-    from dlsched.api import what_if as what_if
+    from dlsched.api import *  # noqa: F403
     from dlsched.display.charts import plot_overview as plot_overview
     from dlsched.display.difference import plot_difference as plot_difference
     from dlsched.display.plotting import plot as plot

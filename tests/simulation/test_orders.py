@@ -50,8 +50,7 @@ def burst(seed: int, count: int = 60) -> tuple[Workload, Cluster]:
     return Workload.parse({"name": "burst", "jobs": rows}, "burst"), Cluster.uniform(2, 4)
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("preemptive", [False, True])
+@pytest.mark.parametrize(("strict", "preemptive"), [(False, False), (False, True), (True, False)])
 def test_the_first_jobs_decide_as_all_do(strict: bool, preemptive: bool) -> None:
     """The log is the same, to the digit, as with a key that is not marked and sorts all jobs.
 

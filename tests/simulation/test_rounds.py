@@ -4,7 +4,6 @@ import functools
 import json
 import random
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -175,9 +174,6 @@ def test_policies_with_a_loan_pass_the_audit(
         assert run.bound("mean_jct").value <= run.summary["mean_jct"]
 
 
-STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
-
-
 def groups(run: Simulation, time: int = 0) -> list[tuple[str, ...]]:
     """Return the jobs that share GPUs from a time on."""
     found: dict[str, list[str]] = {}
@@ -186,12 +182,6 @@ def groups(run: Simulation, time: int = 0) -> list[tuple[str, ...]]:
             name = run.workload.jobs[row["job"]].id
             found.setdefault(row["sharing"] or name, []).append(name)
     return sorted(tuple(sorted(names)) for names in found.values())
-
-
-def speeds(run: Simulation) -> dict[str, Fraction]:
-    """Return how fast each job that starts at 0 is."""
-    there = [row for row in rows(run) if row["start"] == 0]
-    return {run.workload.jobs[r["job"]].id: Fraction(r["speed"]) for r in there}
 
 
 @pytest.mark.parametrize("policy", ["muri_s", "muri_l"])
@@ -214,22 +204,6 @@ def test_the_groups_of_a_round_are_an_optimum(policy: str) -> None:
     solved = [json.loads(text) for text in run.rounds["solved"]]
     assert solved[0]["objective"] == pytest.approx([float(best.objective[0])])
     assert len(first) == 2
-
-
-def test_ties_are_settled_for_the_first_in_line() -> None:
-    """No exchange of jobs with equal stages, in the groups of the first round, helps those first.
-
-    The sum of weight times speed is largest, where a job's weight falls with its place.
-    """
-    jobs = by_hand(*({"work": 10 + 3 * i, "stages": s} for i, s in enumerate(STAGES)))
-    run = audited(jobs, Cluster.uniform(1, 3), "muri_s", interval=None, ties="shortest")
-    weight = {job.id: Fraction(1, 1 + i) for i, job in enumerate(jobs.jobs)}
-    fast = speeds(run)
-    assert set(fast) == set(weight)
-    settled = sum(weight[name] * fast[name] for name in fast)
-    for a, b in ((x, y) for x in permutations("abc") for y in permutations("de")):
-        other = dict(zip("abcdef", (*a, *b, "f"), strict=True))
-        assert sum(weight[name] * fast[other[name]] for name in fast) <= settled
 
 
 def drawn(seed: int, unit: float) -> Workload:

@@ -167,8 +167,8 @@ class State(NamedTuple):
 def state(out: str | Path = "out", n: int | None = None) -> State:
     """Return how far the shards of a sweep are, as a whole and (`done`) each."""
     found = status(out, n)
-    made = sum(made for made, _ in found.nodes.values())
-    return State(len(found.missing), found.indices, made, [part.done for part in found.shards])
+    made = int(found.nodes["made"].sum())
+    return State(len(found.missing), found.indices, made, list(found.shards["done"]))
 
 
 def merged(out: str | Path = "out") -> tuple[int, int, int, int, int]:

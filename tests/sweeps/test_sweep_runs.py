@@ -98,6 +98,8 @@ def test_interrupted_run_keeps_what_it_had(workdir: Path) -> None:
     [
         ({"jobs": 0}, "jobs=0 must be at least 1"),
         ({"retries": -1}, "retries=-1 must be at least 0"),
+        ({"retries": "2"}, "retries='2' must be a whole number"),
+        ({"shard": True}, "shard=True names no shard; write k/n"),
         ({"on": "tcp://x", "jobs": 2}, "on= says where"),
         ({"on": "nowhere://x"}, "no Dask scheduler at nowhere://x"),
         ({"on": 7.5}, "on=7.5 is no executor"),

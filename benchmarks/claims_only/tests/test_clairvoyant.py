@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from claims_only.clairvoyant import clairvoyant
+from claims_only.clairvoyant import clairvoyant, seeded
 from claims_only.list_order import ListOrder
 from claims_only.list_search import Pooled
 
@@ -95,9 +95,8 @@ def test_it_refuses_what_it_cannot_do() -> None:
 def test_with_sharing_it_finds_the_best_of_all_orders() -> None:
     """On a few jobs that share GPUs as well; the schedule is audited, and above the bound."""
     jobs = workload(tuple((s, min(g, 2), w) for s, g, w in JOBS[:4]), share=True)
-    options = {"interval": None, "objective": "seeded_speeds"}
     best = min(
-        simulate(jobs, Cluster.uniform(1, 2), "muri_s", order=order, **options).summary["mean_jct"]
+        simulate(jobs, Cluster.uniform(1, 2), seeded(jobs, list(order))).summary["mean_jct"]
         for order in permutations([job.id for job in jobs.jobs])
     )
     found = clairvoyant(jobs, Cluster.uniform(1, 2), iterations=15, sharing=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
@@ -64,7 +65,8 @@ def compare(
     Raises
     ------
     OptionError
-        If a keyword is neither one of `solve` nor an option of any of the methods.
+        If a keyword is neither one of `solve` nor an option of any of the methods, or a method is
+        given twice.
 
     Returns
     -------
@@ -96,6 +98,8 @@ def comparison(
     """Return the rows of `compare`."""
     rows: list[Row] = []
     names = method_labels(methods)
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise OptionError(f"methods has {twice[0]!r} more than once; give each method once")
     loaded = list(map(load, instances))
     _refuse(loaded, methods, solve_options)
     one = partial(attempt, **solve_options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dlsched.api.extending import changed_problem_of, extended, variant_of
 from dlsched.api.loading import InstanceLike, load
@@ -69,10 +69,11 @@ def what_if(
     if isinstance(fixes, str | Mapping) or not all(isinstance(fix, Mapping) for fix in fixes):
         raise OptionError('fixes must be a list of decisions, as [{"x[s1]": 1}, {"x[s2]": 0}]')
     spread = spread_of(on)
+    shared = inst, variant, solve_options
     if spread is None or not fixes:
-        return pandas.DataFrame(_rows(inst, fixes, variant, solve_options))
+        return pandas.DataFrame(_rows(shared, fixes))
     try:
-        pickle.dumps((variant, solve_options))
+        pickle.dumps(shared)
     except Exception as error:
         raise OptionError(
             f"on= sends the variant and the options to other processes, and this is impossible: "
@@ -80,29 +81,14 @@ def what_if(
         ) from error
     length = -(-len(fixes) // _PARTS)
     parts = [fixes[i : i + length] for i in range(0, len(fixes), length)]
-    shared = _Task(inst, variant, solve_options)
-    made = spread(_rows_of_part, shared, parts, lambda: None) or []
+    made = spread(_rows, shared, parts, lambda: None) or []
     return pandas.DataFrame(made[0][:1] + [row for part in made for row in part[1:]])
 
 
-class _Task(NamedTuple):
-    """What the parts of `what_if` have in common."""
-
-    instance: Instance
-    variant: VariantLike
-    options: Mapping[str, Any]
-
-
-def _rows_of_part(task: _Task, fixes: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
-    return _rows(task.instance, fixes, task.variant, task.options)
-
-
 def _rows(
-    inst: Instance,
-    fixes: Sequence[Mapping[str, float]],
-    change: VariantLike,
-    solve_options: Mapping[str, Any],
+    shared: tuple[Instance, VariantLike, Mapping[str, Any]], fixes: Sequence[Mapping[str, float]]
 ) -> list[dict[str, Any]]:
+    inst, change, solve_options = shared
     variant = variant_of(change)
     owner = replace(changed_problem_of(inst, extended(inst, variant, "free")), earlier=Earlier())
     free = solve(inst, variant=owner, **solve_options)

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Option
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Answer, put_line
-from dlsched.cli.progress import say
-from dlsched.cli.sweep import MOST_LINES, put_simulations, put_sweep, run_shown
+from dlsched.cli.progress import count, note, say
 from dlsched.cli.tables import put_table
-from dlsched.cli.verdict import status_of
+from dlsched.cli.verdict import put_summary, status_of
+from dlsched.display.page import in_text
+from dlsched.display.table import Row
 from dlsched.errors import OptionError
+from dlsched.results.status import FAILED
 from dlsched.run import Stage
-from dlsched.sweeps import Store, SweepState, read_suite
+from dlsched.sweeps import Store, Suite, SweepState, read_suite, run_suite
 from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps import status as sweep_state
-from dlsched.sweeps.merge import ShardState
-from dlsched.sweeps.report import write_report
+from dlsched.sweeps.report import findings, write_report
 from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
-from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.simulation_report import METRIC, policy_rows
+from dlsched.sweeps.simulations import simulation_rows
+from dlsched.sweeps.specs import BOUND
 from dlsched.sweeps.stored_runs import evaluate_rows
 
+if TYPE_CHECKING:
+    import pandas
+
 _MOST_NAMED = 10
+MOST_LINES = 20
+_POLICIES = [
+    *("policy", "method<1", "options<2", "runs>9", "failed>3", f"{METRIC}>", "saved>5", "better>7"),
+    *("p_holm>8", "p99_jct>11", "makespan>12", "mean_queueing>13", "utilization>10", "gap>1"),
+    "seconds>6",
+]
+"""Columns of the tables of simulations; see `put_table`."""
 
 
 def bench(
@@ -105,13 +119,12 @@ def status(
 
 def _state_data(state: SweepState) -> dict[str, object]:
     return {
-        "shards": [asdict(shard) for shard in state.shards],
-        **{
-            name: {
-                place: {"made": made, "failed": failed} for place, (made, failed) in counts.items()
-            }
-            for name, counts in (("nodes", state.nodes), ("engines", state.engines))
-        },
+        "shards": [
+            row | {"nodes": row["nodes"].split(", ") if row["nodes"] else []}
+            for row in state.shards.reset_index().to_dict("records")
+        ],
+        "nodes": state.nodes.to_dict("index"),
+        "engines": state.engines.to_dict("index"),
         "missing": state.indices,
         "keys": list(state.missing),
     }
@@ -119,31 +132,24 @@ def _state_data(state: SweepState) -> dict[str, object]:
 
 def _put_state(state: SweepState) -> None:
     """Write a table of the shards, those with runs left first, and one of the nodes."""
-    ordered = sorted(state.shards, key=lambda shard: (not shard.missing, shard.shard))
-    numbers = ["shard>", "planned>", "done>", "failed>", "missing>"]
-    put_table(
-        [*numbers, "attempts>1", "nodes<2"],
-        map(_shard_cells, ordered[:MOST_LINES]),
-        title=f"{state.n} shards",
-    )
+    shards = state.shards.assign(whole=state.shards["missing"] == 0)
+    ordered = shards.sort_values("whole", kind="stable").drop(columns="whole")
+    heads = ["shard>", "planned>", "done>", "failed>", "missing>", "attempts>1", "nodes<2"]
+    _put_counts(heads, ordered[:MOST_LINES], f"{len(shards)} shards")
     if len(ordered) > MOST_LINES:
         put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
     for name, counts in (("node", state.nodes), ("engine", state.engines)):
-        put_table(
-            [name, "made>", "failed>"],
-            ([place, made, failed or None] for place, (made, failed) in counts.items()),
-            title=f"{name}s",
-        )
-    planned = sum(shard.planned for shard in state.shards)
-    done = sum(shard.done for shard in state.shards)
+        _put_counts([name, "made>", "failed>"], counts, f"{name}s")
+    done, planned = shards["done"].sum(), shards["planned"].sum()
     put_line(f"{done:,} of {planned:,} runs are made")
     if state.missing:
         put_line(f"runs are left in the shards {state.indices}")
 
 
-def _shard_cells(shard: ShardState) -> list[object]:
-    counts = [shard.planned, shard.done, shard.failed or None, shard.missing or None]
-    return [shard.shard, *counts, shard.attempts or None, ", ".join(shard.nodes)]
+def _put_counts(heads: list[str], counts: pandas.DataFrame, title: str) -> None:
+    """Write a table in which a count of 0 is left out, but for the first two."""
+    rows = ([*row[:2], *(cell or None for cell in row[2:])] for row in counts.itertuples())
+    put_table(heads, map(list, rows), title=title)
 
 
 def merge(
@@ -191,3 +197,51 @@ def report(
         put_line(f"report in {written[-1]}")
 
     return Answer([str(file) for file in written], put)
+
+
+def run_shown(suite: Suite, out: Path, **options: Any) -> tuple[int, int]:
+    """Run a suite and show what is done; see `dlsched.sweeps.run_suite` for the options.
+
+    Return the number of runs made, and how many of them failed.
+    """
+    done = failed = 0
+
+    def on_row(row: Row, left: int) -> None:
+        nonlocal done, failed
+        done += 1
+        failed += row["status"] in FAILED
+        count(done, done + left)
+
+    say(Stage.LOADING, f"the instances of {suite.name}")
+    run_suite(
+        suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
+    )
+    return done, failed
+
+
+def put_sweep(rows: Sequence[Row]) -> None:
+    """Write a row per problem and method, then failed runs and findings."""
+    put_summary(rows)
+    put_failed(rows)
+    for line in findings(rows)[:MOST_LINES]:
+        put_line(line)
+
+
+def put_simulations(rows: Sequence[Row]) -> None:
+    """Write a table for each workload, over its seeds; then the failed."""
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["method"] != BOUND:
+            families.setdefault(row.get("family") or row["instance"], []).append(row)
+    for name, group in families.items():
+        put_table(_POLICIES, map(in_text, policy_rows(group)), title=name)
+    put_failed(rows)
+
+
+def put_failed(rows: Sequence[Row]) -> None:
+    """Write the reasons of the runs that failed."""
+    failed = [row for row in rows if row["status"] in FAILED]
+    for row in failed[:MOST_LINES]:
+        put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")
+    if len(failed) > MOST_LINES:
+        put_line(f"and {len(failed) - MOST_LINES} more failed runs")

@@ -11,9 +11,10 @@ from typing import Literal, cast
 from typer import Argument, Option
 
 from dlsched import api
-from dlsched.api.models import format_of
+from dlsched.api.models import format_of, model_text
+from dlsched.api.proving import vipr_texts
 from dlsched.cli.exits import put
-from dlsched.cli.options import INSTANCE_HELP, Variant, offered
+from dlsched.cli.options import INSTANCE_HELP, Variant, numbers_of, offered
 from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
@@ -80,13 +81,14 @@ def export(
         return _written(_write_certificates(instance, file, level, proof, variant))
     if proof is not None:
         raise OptionError("--proof is for --format vipr")
+    values = numbers_of("--held", held)
     if file is None:
         model = cast(Literal["lp", "mps"], chosen)
-        text = api.model_text(instance, model, level=level, held=_held(held), variant=variant)
+        text = model_text(instance, model, level=level, held=values, variant=variant)
         return Answer({"model": text}, partial(put, text))
     target(file, *_suffixes(chosen))
     say(Stage.BUILDING, f"the model of {instance}")
-    api.export(instance, file, level=level, held=_held(held), variant=variant)
+    api.export(instance, file, level=level, held=values, variant=variant)
     return _written([file])
 
 
@@ -134,23 +136,12 @@ def _write_certificates(
     files = [file] if file else named_after(inst.name, *(f".{name}.vipr" for name in shown))
     say(Stage.CHECKING, f"the proof of {inst.name}")
     try:
-        texts = api.vipr_texts(inst, proof, level=level, variant=variant)
+        texts = vipr_texts(inst, proof, level=level, variant=variant)
     except InvalidProof as error:
         raise OptionError(f"the proof does not hold: {error}") from None
     for path, text in zip(files, texts.values(), strict=True):
         write_bytes(path, text.encode())
     return files
-
-
-def _held(pairs: list[str]) -> dict[str, float]:
-    held: dict[str, float] = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        try:
-            held[name] = float(text)
-        except ValueError:
-            raise OptionError(f"--held {pair!r} names no number; write LEVEL=VALUE") from None
-    return held
 
 
 def _write_schemas(folder: Path) -> list[Path]:

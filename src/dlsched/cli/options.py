@@ -137,7 +137,7 @@ class Reading(Columns):
         if "state" in options:
             options["states"] = options.pop("state")
         if "seconds" in options:
-            options["seconds"] = _numbers("--seconds", options["seconds"])
+            options["seconds"] = numbers_of("--seconds", options["seconds"])
         return options | self.reading()
 
 
@@ -163,7 +163,7 @@ class Record:
         return {name: value for name, value in given(self).items() if name in ("resource", "nodes")}
 
 
-def _numbers(option: str, pairs: list[str]) -> dict[str, float]:
+def numbers_of(option: str, pairs: list[str]) -> dict[str, float]:
     """Return the numbers of some ``NAME=NUMBER``.
 
     Raises

@@ -7,6 +7,8 @@ from pathlib import Path
 from typer import Argument, Option
 
 from dlsched import api
+from dlsched.api.comparing import as_comparison, comparison
+from dlsched.api.solving import validate_limits
 from dlsched.cli.options import INSTANCE_HELP, InstanceName, Limits, Output, Variant, offered
 from dlsched.cli.output import Answer, put_line, stdout_for_answers
 from dlsched.cli.progress import count, hide, point, say
@@ -129,7 +131,7 @@ def compare(
     for inst in loaded:
         for name in method:
             owner_of(inst, variant).resolve(name, inst)
-    api.validate_limits(limits.time_limit, limits.gap, limits.threads, limits.solver)
+    validate_limits(limits.time_limit, limits.gap, limits.threads, limits.solver)
     find_backend(limits.solver)
     pairs = [(inst.name, name) for inst in loaded for name in method]
     waiting = iter(enumerate(pairs))
@@ -146,12 +148,12 @@ def compare(
     with stdout_for_answers():
         begin()
         shown = {"on_progress": point} if jobs == 1 else {}
-        rows = api.comparison(
+        rows = comparison(
             loaded, method, on_answer=note, jobs=jobs, variant=variant, **shown, **vars(limits)
         )
     for file in sorted(output, key=lambda file: file.suffix not in TABLES):  # runs before pictures
         say(Stage.BUILDING, str(file))
-        table = api.as_comparison(data_frame(rows))
+        table = as_comparison(data_frame(rows))
         api.save(table if file.suffix in TABLES else table.profile(style="paper"), file)
 
     def put() -> None:

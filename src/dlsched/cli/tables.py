@@ -78,7 +78,7 @@ def put_table(
     for column in table.columns:
         if column not in fitting.columns:
             _left_out[column.name] = max(table.needs(), _left_out.get(column.name, 0))
-    put("\n".join(fitting.drawn() if on_terminal() else table.plain()) + "\n\n")
+    put("\n".join(fitting.drawn()) + "\n\n")
 
 
 def fits(columns: Sequence[str], rows: Iterable[Cells]) -> bool:
@@ -150,37 +150,27 @@ class _Text:
         return table
 
     def drawn(self) -> list[str]:
-        """Return the lines of a table that fits the terminal, in colour if it has colours."""
+        """Return the lines of a table that fits the terminal; in a file none is wrapped."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         widths, whole = self.widths()
         text = [sum(map(len, self.cells(i))) for i in range(len(widths))]
+        if not on_terminal():
+            widths = whole
         for _ in range(line_width() - self.needs()):
             growing = [i for i, width in enumerate(widths) if width < whole[i]]
             if growing:  # widths as the roots of the lengths make the sum of the lines the least
                 widths[max(growing, key=lambda i: text[i] / widths[i] ** 2)] += 1
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+        right = 0 if on_terminal() else 1
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, right, 0, 1))
         for column, width in zip(self.columns, widths, strict=True):
             side: Literal["left", "right"] = "right" if column.right else "left"
             table.add_column(Text(column.name), justify=side, width=width, no_wrap=not column.wraps)
         for row in self.rows:
             table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in row))
-        return _rendered(table)[1:-1]
-
-    def plain(self) -> list[str]:
-        """Return the lines of a table with all columns, each row on one line."""
-        widths = [max(map(len, [c.name, *self.cells(i)])) for i, c in enumerate(self.columns)]
-        rule = "─" if "utf" in (sys.stdout.encoding or "utf").lower() else "-"
-        lines = [" " + rule * (MARGIN - 1 + sum(widths) + 3 * (len(widths) - 1))]
-        for row in ([c.name for c in self.columns], *self.rows):
-            cells = [
-                cell.rjust(width) if column.right else cell.ljust(width)
-                for cell, width, column in zip(row, widths, self.columns, strict=True)
-            ]
-            lines.append((" " * MARGIN + "   ".join(cells)).rstrip())
-        return [lines[1], lines[0], *lines[2:]]
+        return _rendered(table, MARGIN + sum(width + BETWEEN + right for width in widths))[1:-1]
 
 
 def _cell(value: object, text: Callable[[object], str]) -> str:
@@ -197,15 +187,15 @@ def _painted(title: str) -> str:
         return title
     from rich.text import Text
 
-    return "\n".join(_rendered(Text(title, "bold")))
+    return "\n".join(_rendered(Text(title, "bold"), line_width()))
 
 
-def _rendered(thing: Any) -> list[str]:
+def _rendered(thing: Any, width: int) -> list[str]:
     """Return the lines that rich writes for stdout."""
     from rich.console import Console
 
     console = Console(
-        width=line_width() + 1,  # tables end in a blank, which is not written
+        width=width + 1,  # tables end in a blank, which is not written
         height=25,  # rich takes a width for its own only with a height
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )

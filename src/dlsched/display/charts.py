@@ -103,7 +103,7 @@ def styles() -> Iterator[Style]:
         }
 
 
-def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
+def styled_by_name(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
     """Yield the name of each method for the legend, what is drawn of it, and its style."""
     for (label, group), style in zip(groups.items(), styles(), strict=False):
         yield short_name(label, _LONGEST_LABEL), group, style
@@ -249,7 +249,8 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str | None) -> N
     gaps_by_label = {label: profiles.gaps_of(group, level) for label, group in groups.items()}
     drawn = {label: 100 * np.sort(gaps) for label, gaps in gaps_by_label.items() if gaps}
     names = []
-    for y, (label, (name, gaps, style)) in enumerate(zip(drawn, _styled(drawn), strict=True)):
+    styled_gaps = styled_by_name(drawn)
+    for y, (label, (name, gaps, style)) in enumerate(zip(drawn, styled_gaps, strict=True)):
         low, middle, high = np.quantile(gaps, (0.25, 0.5, 0.75))
         box: Style = {"height": 0.5, "color": "#e4e9f0", "edgecolor": "#5f6b7a", "lw": 0.7}
         ax.barh(y, high - low, left=low, **box)
@@ -291,7 +292,7 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     """Draw the share of runs proven within a factor of the fastest proof."""
     largest = [float(steps.values[-1]) for steps in profile.values()]
     end = max(10.0, *largest) * 1.05
-    for name, steps, style in _styled(profile):
+    for name, steps, style in styled_by_name(profile):
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", f"share of runs proven\n{_BAND}")
@@ -300,7 +301,7 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
 
 def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str | None) -> None:
     """Draw the share of each method's runs within each gap in per cent."""
-    for name, steps, style in _styled(profile):
+    for name, steps, style in styled_by_name(profile):
         if len(steps.values):
             values = np.concatenate([[0.0], 100 * steps.values])
             counts = np.concatenate([[(steps.values == 0).sum()], steps.counts])
@@ -330,7 +331,7 @@ def profile_figure(rows: Sequence[Row]) -> Figure:
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
     """Draw seconds against the size, with the fitted growth where enough sizes ran."""
-    for name, group, style in _styled(profiles.by_label(rows)):
+    for name, group, style in styled_by_name(profiles.by_label(rows)):
         sizes, seconds = profiles.sizes_and(group, profiles.seconds_of)
         if not sizes:
             continue

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from dlsched.display.markup import document_lines
 from dlsched.errors import DlschedError
 from dlsched.registry import is_problem, problem
 from dlsched.results.objective import Level
 from dlsched.results.result import Report, Result, Violation
 from dlsched.results.summary import status_text
-from dlsched.schema.content import Part, number_text, parts, values
+from dlsched.schema.content import number_text, parts
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.text.figures import percent, printable, shorten
@@ -35,7 +36,7 @@ _SENSES = {"min": "minimize", "max": "maximize"}
 def instance_text(instance: Instance) -> str:
     """Return the values, the lists with sizes and ranges, and the objective."""
     more = len(parts(instance, LABELS)) - _LISTS
-    lines = _content(instance)
+    lines = document_lines(instance, LABELS, _LISTS)
     if more > 0:
         lines.append(f"and {more} more lists")
     lines.append(objective_text(levels_of(instance.problem)))
@@ -46,13 +47,7 @@ def instance_text(instance: Instance) -> str:
 @text.register
 def solution_text(solution: Solution) -> str:
     """Return the instance, the method, and the fields of the solution with sizes and ranges."""
-    return framed(solution_heading(solution), _content(solution))
-
-
-def _content(document: Instance | Solution) -> list[str]:
-    """Return a line with the single values of a document, and one for each of its lists."""
-    single = ", ".join(f"{name} {value}" for name, value in values(document, LABELS))
-    return [single, *map(_part_line, parts(document, LABELS)[:_LISTS])]
+    return framed(solution_heading(solution), document_lines(solution, LABELS, _LISTS))
 
 
 @text.register
@@ -148,18 +143,6 @@ def objective_text(levels: Sequence[Level]) -> str:
         sense = "" if before and before.sense == level.sense else f"{_SENSES[level.sense]} "
         words.append(f"{sense}{level.name} ({level.unit})")
     return ", then ".join(words)
-
-
-def _part_line(part: Part) -> str:
-    """Return a list's name, length and facts; the last facts are counted if there is no room."""
-    line = f"{part.name}: {part.size:,}"
-    for i, fact in enumerate(part.facts):
-        left_out = len(part.facts) - i
-        rest = f"; and {left_out} more fields" if left_out > 1 else ""
-        if i and len(f"{line}; {fact}{rest}") > _WIDTH:
-            return line + (rest or "; and 1 more field")
-        line += f"; {fact}"
-    return line
 
 
 def _quoted(name: str) -> str:

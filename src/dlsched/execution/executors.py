@@ -23,10 +23,11 @@ from concurrent.futures import (
     wait,
 )
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dlsched.errors import OptionError, describe, spelled
-from dlsched.execution.guard import guarded, start_server
+from dlsched.execution.guard import CallFailed, guarded, start_server
 from dlsched.extras import require
 
 POLL_SECONDS = 0.2
@@ -40,9 +41,21 @@ LOST_SECONDS = 15
 """How long the scheduler of Dask may be unreachable."""
 _LOOK_SECONDS = 2.0
 """How often it is looked which workers there are."""
+DASK_WORKER = "Dask worker"
 UNKNOWN_WORKERS = 16
 """What an executor that does not say how many workers it has is thought to have."""
 Item = TypeVar("Item")
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """Return an option that is a whole number of at least so much, or raise `OptionError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise OptionError(f"{name}={spelled(value)} must be a whole number") from None
+    if number < least:
+        raise OptionError(f"{name}={number} must be at least {least}")
+    return number
 
 
 class Local(Executor):
@@ -60,12 +73,7 @@ class Local(Executor):
     """
 
     def __init__(self, jobs: int = 1) -> None:
-        try:
-            self._max_workers = operator.index(jobs)
-        except TypeError:
-            raise OptionError(f"jobs={spelled(jobs)} must be a whole number") from None
-        if self._max_workers < 1:
-            raise OptionError(f"jobs={jobs} must be at least 1")
+        self._max_workers = whole_number("jobs", jobs, 1)
         self.stop = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -226,7 +234,7 @@ class Chunks(Generic[Item]):
     queue
         The items that are left; those to be tried again can be put back.
     left_out
-        Addresses of workers of Dask that get no further calls.
+        Workers of Dask that get no calls, and why: as ``Dask worker tcp://...``.
     all_left_out
         Whether there are such workers, and no others.
     """
@@ -240,7 +248,8 @@ class Chunks(Generic[Item]):
         self.flying: dict[Future[Any], list[Item]] = {}
         self.seconds = getattr(executor, "chunk_seconds", CHUNK_SECONDS)
         self.size = getattr(executor, "first_chunk", 1)
-        self.left_out: set[str] = set()
+        self.left_out: dict[str, str] = {}
+        self.seen: set[str] = set()
         self.workers, self.all_left_out, self.answered = 0, False, time.monotonic()
         self.look()
 
@@ -263,14 +272,25 @@ class Chunks(Generic[Item]):
             return
         if client.status == "running":
             with contextlib.suppress(Exception):  # the scheduler may be gone
-                known = client.nthreads()
+                known = {f"{DASK_WORKER} {w}": n for w, n in client.nthreads().items()}
+                self._look_at(client, [name for name in known if name not in self.seen])
                 self.answered = now
-                fit = {w: n for w, n in known.items() if w not in self.left_out}
+                fit = {name: n for name, n in known.items() if name not in self.left_out}
                 if fit.keys() != known.keys() and fit:
-                    self.executor = client.get_executor(pure=False, workers=list(fit))
+                    names = [name.split()[-1] for name in fit]
+                    self.executor = client.get_executor(pure=False, workers=names)
                 self.workers, self.all_left_out = sum(fit.values()), bool(known) and not fit
         if now > self.answered + LOST_SECONDS or client.status == "closed":
             raise BrokenExecutor("its scheduler does not answer")
+
+    def _look_at(self, client: Any, names: Sequence[str]) -> None:
+        """Leave out new workers of Dask without this library, which cannot read what they get."""
+        places = [name.split()[-1] for name in names]
+        found = client.run(find_spec, __name__.split(".")[0], workers=places) if places else {}
+        for name, place in zip(names, places, strict=True):
+            self.seen.add(name)
+            if found[place] is None:
+                self.left_out[name] = "dlsched is not installed there"
 
     def answers(self, seconds: float = POLL_SECONDS, paused: bool = False) -> list[Answer[Item]]:
         """Submit what the workers can take, and wait a little; return the chunks that are done.
@@ -285,6 +305,7 @@ class Chunks(Generic[Item]):
         if time.monotonic() > self.asked + _LOOK_SECONDS:
             self.look()
         most = 2 * max(1, self.workers)
+        paused = paused or self.all_left_out
         while self.queue and not paused and len(self.flying) < most:
             size = min(self.size, max(1, len(self.queue) // most))
             items = [self.queue.popleft() for _ in range(size)]
@@ -359,7 +380,7 @@ def run_all(
     Raises
     ------
     CallFailed
-        If a process of this machine ends within a call.
+        If a process of this machine ends within a call, or no worker has the library.
     """
     answers: dict[int, Any] = {}
     with executor_of(on, jobs) as executor:
@@ -370,6 +391,9 @@ def run_all(
                     if answer.error is not None:
                         raise answer.error
                     answers.update(answer.results)
+                if chunks.all_left_out and not chunks.flying:
+                    told = "; ".join(f"{name}: {why}" for name, why in chunks.left_out.items())
+                    raise CallFailed(f"no worker can make the calls ({told})")
                 if chunks and stop():
                     return None
         finally:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import multiprocessing
 import os
 import pickle
@@ -95,7 +94,6 @@ def guarded(
     wall: float | None = None,
     memory: int | None = None,
     stop: threading.Event | None = None,
-    on_stage: Callable[[str], None] | None = None,
 ) -> Ended:
     """Call a function in a process of its own.
 
@@ -109,13 +107,11 @@ def guarded(
         Resident bytes, of the process and what it has started, above which it is killed.
     stop
         When it is set the process is killed.
-    on_stage
-        Called with what the library's log says that the call does.
     """
     content = pickle.dumps((list(sys.path), dict(os.environ), function, arguments))
     folder = tempfile.mkdtemp(prefix="dlsched-")
     try:
-        return _Call(Path(folder), content, bool(on_stage)).watch(wall, memory, stop, on_stage)
+        return _Call(Path(folder), content).watch(wall, memory, stop)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -154,25 +150,19 @@ def _without_main() -> Iterator[None]:
 class _Call:
     """The process of a call, as the caller sees it."""
 
-    def __init__(self, folder: Path, content: bytes, told: bool) -> None:
+    def __init__(self, folder: Path, content: bytes) -> None:
         self.folder, self.known = folder, dict[int, Any]()
         with _starting:
             start_server()
             fresh = not _server or _server[0] != sources.library_identity(age=1)
             context: Any = multiprocessing.get_context("spawn" if fresh else "forkserver")
-            self.process = context.Process(target=_serve, args=(str(folder), content, told))
+            self.process = context.Process(target=_serve, args=(str(folder), content))
             with _without_main():
                 self.process.start()
 
-    def watch(
-        self,
-        wall: float | None,
-        memory: int | None,
-        stop: threading.Event | None,
-        on_stage: Callable[[str], None] | None,
-    ) -> Ended:
+    def watch(self, wall: float | None, memory: int | None, stop: threading.Event | None) -> Ended:
         """Wait for the end, or bring it about."""
-        begun, told = False, ""
+        begun = False
         deadline = time.monotonic() + START_SECONDS
         try:
             while not connection.wait([self.process.sentinel], timeout=POLL_SECONDS):
@@ -181,8 +171,6 @@ class _Call:
                 if not begun and (self.folder / "begun").exists():
                     begun = True
                     deadline = time.monotonic() + (wall or float("inf"))
-                if on_stage is not None and told != (text := self._read("stage")):
-                    on_stage(told := text)
                 resident = self._resident()
                 if wall is not None and time.monotonic() > deadline:
                     what = f"killed after wall_limit = {wall:g} s"
@@ -205,7 +193,10 @@ class _Call:
         with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
             if not code:
                 return Ended(*pickle.loads((self.folder / "answer").read_bytes()))
-        printed = " ".join(self._read("output", _LAST_BYTES).split())
+        printed = ""
+        with contextlib.suppress(OSError):
+            last = (self.folder / "output").read_bytes()[-_LAST_BYTES:]
+            printed = " ".join(last.decode(errors="replace").split())
         output = f"; its last output: {plain(printed)}" if printed else ""
         if code == LOST:
             return Ended("killed", reason=f"its process or the server of it was lost{output}")
@@ -213,11 +204,6 @@ class _Call:
             return Ended("crashed", reason=f"the process ended with status {code}{output}")
         name = signal.Signals(-code).name
         return Ended("killed" if name in _FROM_OUTSIDE else "crashed", reason=f"by {name}{output}")
-
-    def _read(self, name: str, last: int = 0) -> str:
-        with contextlib.suppress(OSError):
-            return (self.folder / name).read_bytes()[-last:].decode(errors="replace")
-        return ""
 
     def _resident(self) -> int:
         """Return the resident bytes of the process and what it has started; remember these."""
@@ -253,7 +239,7 @@ def begin() -> None:
         (_folder / "begun").touch()
 
 
-def _serve(folder: str, content: bytes, told: bool) -> None:
+def _serve(folder: str, content: bytes) -> None:
     """Be the process of a call."""
     global _folder
     _folder, process = Path(folder), os.getpid()
@@ -266,8 +252,6 @@ def _serve(folder: str, content: bytes, told: bool) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
-    if told:
-        _tell_stages(_folder / "stage")
     try:
         sys.path[:], variables, function, arguments = pickle.loads(content)
         _set_variables(variables)  # those of the server may be of long ago
@@ -350,27 +334,6 @@ def _descendants(pid: int) -> Iterator[int]:
 
 def _psutil() -> Any:
     return require("psutil", "a call with limits")
-
-
-def _tell_stages(file: Path) -> None:
-    """Write what the log says of the stages of the call to a file, twice a second."""
-    stages: list[str] = []
-
-    class Teller(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if hasattr(record, "stage"):
-                stages[:] = [record.getMessage()]
-
-    def tell() -> None:
-        while True:
-            time.sleep(0.5)
-            with contextlib.suppress(OSError, IndexError):
-                file.write_text(stages[0])
-
-    logger = logging.getLogger("dlsched")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(Teller(logging.INFO))
-    threading.Thread(target=tell, daemon=True).start()
 
 
 __all__ = ["CallFailed", "Ended", "begin", "guarded", "start_server"]

@@ -2,8 +2,8 @@
 
 The user's code is a module and its imports. Imports are found in the source, also inside functions,
 and followed through the user's own modules, but not into the standard library, installed packages
-or dlsched; of installed packages the versions count. Modules whose names are computed at run time,
-and data files, are not found.
+or dlsched; of installed packages the versions count. Modules whose names are computed at run time
+are not found, and data files do not count.
 """
 
 from __future__ import annotations

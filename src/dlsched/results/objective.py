@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import Number
-from dlsched.text.rendering import html
 
 __all__ = ["Bound", "ByLevel", "Level", "Objective", "closed", "gap", "relative_gap"]
 
@@ -85,10 +84,6 @@ class ByLevel(tuple[T, ...], Generic[T]):
         pairs = (f"{level.name}={_brief(entry)}" for level, entry in self.pairs())
         return f"({', '.join(pairs)})"
 
-    def _repr_html_(self) -> str | None:
-        """Return a table of the entries for a notebook."""
-        return html(self)
-
     def pairs(self) -> Iterable[tuple[Level, T]]:
         """Iterate over (level, entry)."""
         return zip(self.levels, self, strict=True)
@@ -132,10 +127,6 @@ class Bound(NamedTuple):
     value: Number | float
     kind: BoundKind
     method: str
-
-    def _repr_html_(self) -> str | None:
-        """Return value, kind and source for a notebook."""
-        return html(self)
 
     def __repr__(self) -> str:
         """Show value and kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -19,8 +19,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from dlsched.errors import InstanceError
 from dlsched.schema.content import arguments
-from dlsched.schema.flaws import FieldPath, Flaw, field_names, first_flaw, spell_path
+from dlsched.schema.flaws import Flaw, field_names, flaws, spell_path
 from dlsched.schema.frozen import derived, freeze
 from dlsched.text.figures import shorten
 
@@ -116,20 +117,13 @@ class Document(BaseModel):
         return repr(self)
 
     @classmethod
-    def parse(
-        cls,
-        data: object,
-        where: str,
-        locate: Callable[[FieldPath], str] | None = None,
-    ) -> Self:
+    def parse(cls, data: object, where: str) -> Self:
         """Validate plain JSON data.
 
         Parameters
         ----------
         data, where
             The data, and a name for where it came from.
-        locate
-            Returns how an error names a path, if not as ``jobs[3].id``.
 
         Raises
         ------
@@ -139,7 +133,8 @@ class Document(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise first_flaw(error, where, cls, locate or spell_path) from None
+            path, problem, remedy = next(flaws(error, cls))
+            raise InstanceError(where, spell_path(path), problem, remedy) from None
 
     @classmethod
     def __get_pydantic_core_schema__(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from dlsched.errors import InstanceError, nearest
+from dlsched.errors import nearest
 
 FieldPath: TypeAlias = tuple[str | int, ...]
 """Where something is in a document: names of fields and positions in lists."""
@@ -92,17 +92,6 @@ def flaw_of(error: ValidationError) -> tuple[FieldPath, Flaw | None]:
 def _cause(entry: ErrorDetails) -> tuple[FieldPath, Flaw | None]:
     cause = entry.get("ctx", {}).get("error")
     return tuple(entry["loc"]), cause if isinstance(cause, Flaw) else None
-
-
-def first_flaw(
-    error: ValidationError,
-    where: str,
-    model: type[BaseModel],
-    locate: Callable[[FieldPath], str],
-) -> InstanceError:
-    """Return the first of a model's validation errors as an error in the words of the file."""
-    path, problem, remedy = next(flaws(error, model))
-    return InstanceError(where, locate(path), problem, remedy)
 
 
 def flaws(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[FieldPath, str, str]]:

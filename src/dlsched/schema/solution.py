@@ -5,7 +5,7 @@ A problem's package derives its own ``Solution`` from the class here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ConfigDict
@@ -14,7 +14,6 @@ from dlsched.errors import InstanceError
 from dlsched.schema.document import Document
 from dlsched.schema.envelope import Enveloped
 from dlsched.schema.fields import Day, Id, Label
-from dlsched.schema.flaws import FieldPath
 from dlsched.schema.instance_link import link_instance, linked_instance
 
 
@@ -54,12 +53,7 @@ class Solution(Enveloped):
     """Who found it, of a solution that was sent in for a library instance."""
 
     @classmethod
-    def parse(
-        cls,
-        data: object,
-        where: str,
-        locate: Callable[[FieldPath], str] | None = None,
-    ) -> Self:
+    def parse(cls, data: object, where: str) -> Self:
         """Validate plain JSON data, which must name the instance; see `Document.parse`.
 
         Raises
@@ -67,7 +61,7 @@ class Solution(Enveloped):
         InstanceError
             Naming `where`, the first offending field, and the remedy.
         """
-        solution = super().parse(data, where, locate)
+        solution = super().parse(data, where)
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution

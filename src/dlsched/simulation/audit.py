@@ -14,7 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -243,6 +243,14 @@ class Record:
         self._sort()
         self._match_starts()
         self._choose_kind()
+
+    @cached_property
+    def done_before(self) -> Array:
+        """What a job has done, and not lost, when a stretch begins."""
+        s = self.segments
+        until = before(np.cumsum(s.work - s.lost))
+        begin = np.maximum.accumulate(np.where(s.first, np.arange(len(s.row)), 0))
+        return until - until[begin]
 
     def of_jobs(self, name: str) -> Array:
         """Return an attribute of all jobs."""
@@ -634,7 +642,10 @@ def check_speeds(r: Record, speeds: Speeds) -> None:
     wrong = s.lasting & (s.stated > 0) & (s.speed != s.stated)
     wrong[wrong] = given[wrong] != stated[wrong]
     r.wrong("speed", wrong, message, abs(given - stated) if wrong.any() else 1)
-    own = np.flatnonzero(s.lasting & (s.stated == 0) & s.alone)
+    varies = np.array([job.goodput is not None for job in r.jobs], bool)[s.job]
+    for i in np.flatnonzero(s.lasting & (s.stated == 0) & varies).tolist():
+        _check_goodput(r, i)
+    own = np.flatnonzero(s.lasting & (s.stated == 0) & s.alone & ~varies)
     places, values = len(speeds.places), len(r.values)
     kinds = speeds.of_job[s.job[own]] * places + speeds.of_held[s.held[own]]
     _, firsts, kind = np.unique(
@@ -643,6 +654,35 @@ def check_speeds(r: Record, speeds: Speeds) -> None:
     bad = [speeds.expected(s.job[i], s.held[i]) != given[i] for i in own[firsts].tolist()]
     for i in own[np.array(bad, bool)[kind]].tolist():
         speeds.compare(i, (), s.start[i])
+
+
+def _check_goodput(r: Record, i: int) -> None:
+    """Check the speed of a stretch in each part of the training that it goes through.
+
+    It is the goodput with all GPUs of the slowest type held, over that with what the job asks for,
+    on one server of its own type.
+    """
+    s, job = r.segments, r.jobs[r.segments.job[i]]
+    profile, given, done = job.goodput, r.values[s.speed[i]], int(r.done_before[i])
+    assert profile is not None, "only such jobs are given"
+    asked = [profile.samples(p, str(job.gpu_type), 1, job.gpus) for p in range(len(profile.noise))]
+    held = r.held[s.held[i]]
+    gpus = sum(share[1] for share in held)
+    servers = [r.cluster.by_id.get(share[0]) for share in held]
+    kinds = {str((server and server.gpu_type) or job.gpu_type) for server in servers}
+    time = int(s.end[i] - s.start[i] - s.overhead[i])
+    last = done + max(0, time - 1) * given
+    until = Fraction(0)
+    for part, samples in enumerate(asked):
+        begin = int(until)
+        until += ticks(job.work) / samples / sum(1 / each for each in asked)
+        if (part and last < begin) or (part + 1 < len(asked) and done >= int(until)):
+            continue
+        expected = min(profile.samples(part, k, len(held), gpus) for k in kinds) / samples
+        if given != expected:
+            message = f"job {job.id} runs at speed {given} at {at(s.start[i])}; its goodput in part"
+            message += f" {part + 1} gives {expected}"
+            r.findings.add("speed", f"segments[{s.row[i]}]", message, abs(given - expected))
 
 
 def check_groups(r: Record, speeds: Speeds) -> list[tuple[int, Any, Any]]:
@@ -919,9 +959,7 @@ def check_work(r: Record) -> None:
     """
     s = r.segments
     total: Array = r.work.astype(r.kind)[s.job]
-    until = before(np.cumsum(s.work - s.lost))
-    begin = np.maximum.accumulate(np.where(s.first, np.arange(len(s.row)), 0))
-    left = total - (until - until[begin])
+    left = total - r.done_before
     time = s.end - s.start - s.overhead
     num, den = r.num[s.speed], r.den[s.speed]
     moves = num > 0

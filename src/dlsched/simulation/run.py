@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.display.markup import block, heading, line, table
+from dlsched.display.markup import lines_html
 from dlsched.results.result import Report
 from dlsched.simulation.audit import audit
 from dlsched.simulation.bounds import MetricBound, bound
@@ -104,7 +104,7 @@ class Simulation:
         return audit(self.log, lambda _: self.summary)
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         """The policy, and the method that it calls."""
         method = self.meta["method"]
         policy: str = self.meta["policy"]
@@ -112,37 +112,33 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         """Return the metrics for a notebook: times in hours, shares in per cent."""
-        rows = [
-            (name, *_measured(name, value))
+        lines = [
+            f"{name}: {_measured(name, value)}"
             for name, value in self.summary.items()
             if name not in ("jobs", "completed")
         ]
         jobs = f"{self.summary['completed']:,} of {self.summary['jobs']:,} jobs are complete"
         settings = (f"{name} {self.meta[name]}" for name in ("options", "seed") if self.meta[name])
-        return block(
-            heading("simulation", self._name),
-            line("; ".join([jobs, *settings])),
-            table(("metric", "value", ""), rows, numbers=(1,)),
-        )
+        return lines_html(f"simulation {self.name}", "; ".join([jobs, *settings]), *lines)
 
     def __repr__(self) -> str:
         """Return policy, method and the first metrics."""
-        name = self._name
+        name = self.name
         if "mean_jct" not in self.summary:
             return f"Simulation({name}, no job complete)"
         mean, span = self.summary["mean_jct"], self.summary["makespan"]
         return f"Simulation({name}, mean_jct={mean:,.0f} s, makespan={span:,.0f} s)"
 
 
-def _measured(name: str, value: float) -> tuple[str, str]:
-    """Return a metric's value and unit as texts."""
+def _measured(name: str, value: float) -> str:
+    """Return a metric's value with its unit."""
     if name == "preemptive":
-        return "yes" if value else "no", ""
+        return "yes" if value else "no"
     if name == "makespan" or name.endswith(("_jct", "_queueing")):
-        return f"{value / 3600:,.2f}", "h"
+        return f"{value / 3600:,.2f} h"
     if name == "restart" or name.endswith("_seconds"):
-        return display(value), "s"
+        return f"{display(value)} s"
     shares = ("utilization", "checkpoints")
     if name in shares or name.startswith("busy_") or name.endswith("_share"):
-        return percent(value), ""
-    return display(value), ""
+        return percent(value)
+    return display(value)

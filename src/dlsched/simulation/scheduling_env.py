@@ -129,11 +129,6 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         free[self._lent] = 0
         self._placement = Placement(state.cluster, free)
 
-    def _usable(self, j: int) -> NDArray[np.bool_]:
-        where = self._state.where
-        usable: NDArray[np.bool_] = where.servers[where.of_job[j]]
-        return usable
-
     def _fits(self) -> NDArray[np.bool_]:
         """Return whether each job that is shown could start now."""
         where, jobs = self._state.where, self._jobs.job[self._rows]
@@ -168,7 +163,8 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
             self._preempt.append(job.id)
             self._placement.release(self._state.allocations[job.id])
         else:
-            usable = self._usable(self._jobs.job[row])
+            where = self._state.where
+            usable = where.servers[where.of_job[self._jobs.job[row]]]
             placed = self._placement.place(job.gpus, job.gpus_per_worker, usable)
             assert placed is not None, "it fits, as the mask says"
             self._start[job.id] = placed

@@ -10,7 +10,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
 from dlsched.records.job import TraceJob
 from dlsched.records.readers.values import format_duration, parse_duration
@@ -101,20 +100,6 @@ class Snapshot:
             f"{len(self.running):,} jobs running, {len(self.queued):,} queued, "
             f"{len(self.refused):,} refused, {self.finished:,} finished>"
         )
-
-    def _repr_html_(self) -> str:
-        """Return the same as a table for a notebook."""
-        heading = f"at {format_duration(self.at)} of {self.trace}"
-        cluster = f"{self.servers:,} servers of {self.gpus:,} GPUs"
-        rows = [
-            ("GPUs held", self.held_gpus, cluster),
-            ("GPUs free", self.free_gpus, ""),
-            ("jobs running", len(self.running), f"{len(self.elastic_ids):,} elastic, or queued"),
-            ("jobs queued", len(self.queued), f"{sum(j.gpus for j in self.queued):,} GPUs wanted"),
-            ("jobs refused", len(self.refused), "larger than the cluster" if self.refused else ""),
-            ("jobs finished", self.finished, ""),
-        ]
-        return facts_html("snapshot", heading, rows)
 
     @property
     def held_gpus(self) -> int:
@@ -231,24 +216,25 @@ def snapshot(
         if job.gpus > 1 and uniform(job.id, seed) < elastic
     )
 
-    def job_state(job: TraceJob, **progress: Any) -> JobState:
-        least = job.gpus - job.gpus // 2
-        bounds = (least, 2 * least) if job.id in elastic_ids else (job.gpus, job.gpus)
-        return _job_state(trace, job, *bounds, **progress)
-
+    states = [
+        _job_state(
+            trace,
+            p.job,
+            p.job.id in elastic_ids,
+            remaining=p.finish - seconds,
+            attained=seconds - p.start,
+            allocation=p.gpus,
+        )
+        for p in running
+    ]
+    waiting = [
+        _job_state(trace, job, job.id in elastic_ids, remaining=job.duration) for job in queued
+    ]
     state = ClusterState(
         time=seconds,
         servers=tuple(Server(f"s{i + 1}", gpus) for i in range(servers)),
-        running=tuple(
-            job_state(
-                p.job,
-                remaining=p.finish - seconds,
-                attained=seconds - p.start,
-                allocation=p.gpus,
-            )
-            for p in running
-        ),
-        waiting=tuple(job_state(job, remaining=job.duration) for job in queued),
+        running=tuple(states),
+        waiting=tuple(waiting),
     )
     chosen = {"elastic": elastic, "seed": seed}
     defaults = {"elastic": 0.2, "seed": 0}
@@ -344,9 +330,7 @@ def pool(
     name
         Name of the instance.
     """
-    jobs = [
-        _job_state(trace, job, job.gpus, job.gpus, remaining=job.duration) for job in trace.jobs
-    ]
+    jobs = [_job_state(trace, job, False, remaining=job.duration) for job in trace.jobs]
     pooled: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
     label = f"interleaving-{trace.name}-k{resources}"
     label += "" if budget is None else f"-budget={budget}"
@@ -354,14 +338,13 @@ def pool(
     return pooled.model_copy(update={"name": name or label, "source": source})
 
 
-def _job_state(
-    trace: Trace, job: TraceJob, min_gpus: int, max_gpus: int, **progress: Any
-) -> JobState:
+def _job_state(trace: Trace, job: TraceJob, elastic: bool, **progress: Any) -> JobState:
+    least = job.gpus - job.gpus // 2 if elastic else job.gpus
     return JobState(
         id=job.id,
         gpus=job.gpus,
-        min_gpus=min_gpus,
-        max_gpus=max_gpus,
+        min_gpus=least,
+        max_gpus=2 * least if elastic else least,
         submit=job.submit - trace.first,
         model=job.model,
         stages=job.stages,

@@ -8,11 +8,10 @@ that study workloads ignore these.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from dlsched.errors import OptionError
 from dlsched.schema.files import write_bytes
@@ -33,61 +32,22 @@ LAST_ENDED = 4
 _MISSING = -1
 
 
-class JobRun(NamedTuple):
-    """A stretch of time in which a job holds the same GPUs without a break.
+def runs_of(log: Log) -> list[list[Segment]]:
+    """Return the runs of every job in the order of time; none for a job that never started.
 
-    Times are whole seconds, rounded down: a rounding that keeps the order of all times, so that
-    nothing that followed on another thing overlaps with it in the record.
-
-    Attributes
-    ----------
-    queued
-        Since when it waits for this run: its submission, or the end of its run before.
-    shares
-        ``(server, GPUs)`` each.
-    ending
-        Why the run ends.
+    Segments between which only the speed changes are one: a scheduler does not record speeds.
     """
-
-    queued: int
-    start: int
-    end: int
-    gpus: int
-    shares: tuple[tuple[str, int], ...]
-    ending: Ending
-
-
-def runs_of(log: Log) -> list[list[JobRun]]:
-    """Return the runs of every job in the order of time; none for a job that never started."""
-    jobs = log.meta("workload")["workload"]["jobs"]
-    segments: list[list[Segment]] = [[] for _ in jobs]
-    for segment in sorted(
-        (Segment(*row) for row in log.rows("segments")), key=lambda row: (row.start, row.end)
-    ):
-        segments[segment.job].append(segment)
-    runs: list[list[JobRun]] = []
-    for job, parts in zip(jobs, segments, strict=True):
-        runs.append([])
-        queued = int(job["submit"])
-        for part in _joined(parts):
-            shares = tuple((name, gpus) for name, gpus, *_ in json.loads(part.shares))
-            start, end = part.start // TICKS, part.end // TICKS
-            runs[-1].append(JobRun(queued, start, end, part.gpus, shares, part.ending))
-            queued = end
-    return runs
-
-
-def _joined(segments: Sequence[Segment]) -> list[Segment]:
-    """Join segments between which only the speed changes: a scheduler does not record speeds."""
-    joined: list[Segment] = []
-    for segment in segments:
-        before = joined[-1] if joined else segment
+    runs: list[list[Segment]] = [[] for _ in log.meta("workload")["workload"]["jobs"]]
+    segments = (Segment(*row) for row in log.rows("segments"))
+    for segment in sorted(segments, key=lambda row: (row.start, row.end)):
+        own = runs[segment.job]
+        before = own[-1] if own else segment
         follows = before.end == segment.start and before.shares == segment.shares
-        if before.ending == Ending.CHANGED and follows and joined:
-            joined[-1] = before._replace(end=segment.end, ending=segment.ending)
+        if own and follows and before.ending == Ending.CHANGED:
+            own[-1] = before._replace(end=segment.end, ending=segment.ending)
         else:
-            joined.append(segment)
-    return joined
+            own.append(segment)
+    return runs
 
 
 def moment(text: str) -> int:
@@ -101,25 +61,6 @@ def moment(text: str) -> int:
     if time.microsecond:
         raise OptionError(f"begin={text!r} has a fraction of a second; records have whole ones")
     return int(time.timestamp())
-
-
-def notes_of(log: Log) -> tuple[str, ...]:
-    """Return what a record of this simulation does not say, for whoever reads it."""
-    notes = []
-    segments = [Segment(*row) for row in log.rows("segments")]
-    shared = sum(segment.sharing is not None for segment in segments)
-    if shared:
-        notes.append(
-            f"{shared:,} stretches share their GPUs with other jobs: the record counts the GPUs "
-            "once for each of them, so that it exceeds the cluster"
-        )
-    fractions = sum(segment.start % TICKS != 0 or segment.end % TICKS != 0 for segment in segments)
-    if fractions:
-        notes.append(
-            f"{fractions:,} stretches begin or end within a second: "
-            "times are rounded down to whole seconds"
-        )
-    return tuple(notes)
 
 
 def swf_text(run: Simulation, *, begin: str = BEGIN) -> str:
@@ -156,7 +97,16 @@ def swf_text(run: Simulation, *, begin: str = BEGIN) -> str:
 def write_swf(run: Simulation, path: str | Path, *, begin: str = BEGIN) -> tuple[str, ...]:
     """Write what `swf_text` returns; return what such a record cannot say of this simulation."""
     write_bytes(Path(path), swf_text(run, begin=begin).encode())
-    return notes_of(run.log)
+    segments = [Segment(*row) for row in run.log.rows("segments")]
+    shared = sum(segment.sharing is not None for segment in segments)
+    fractions = sum(segment.start % TICKS != 0 or segment.end % TICKS != 0 for segment in segments)
+    notes = {
+        f"{shared:,} stretches share their GPUs with other jobs: the record counts the GPUs "
+        "once for each of them, so that it exceeds the cluster": shared,
+        f"{fractions:,} stretches begin or end within a second: "
+        "times are rounded down to whole seconds": fractions,
+    }
+    return tuple(note for note, count in notes.items() if count)
 
 
 def _numbers(names: Sequence[str]) -> dict[str, int]:
@@ -168,7 +118,7 @@ def _header(
     begin: str,
     users: dict[str, int],
     models: dict[str, int],
-    runs: Sequence[Sequence[JobRun]],
+    runs: Sequence[Sequence[Segment]],
 ) -> list[str]:
     cluster = run.cluster
     records = sum(len(own) + 1 if len(own) > 1 else 1 for own in runs)
@@ -193,22 +143,27 @@ def _header(
 
 
 def _line(
-    number: int, job: Job, runs: Sequence[JobRun], people: tuple[int, int], partial: int | None
+    number: int, job: Job, runs: Sequence[Segment], people: tuple[int, int], partial: int | None
 ) -> str:
-    """Return the line of a whole job, or of one of its runs."""
+    """Return the line of a whole job, or of one of its runs.
+
+    Times are rounded down to whole seconds. That keeps the order of all times, so that nothing that
+    followed on another thing overlaps with it in the record.
+    """
     user, model = people
     own = runs if partial is None else [runs[partial]]
     whole = not partial
-    wait = own[0].start - (int(job.submit) if whole else own[0].queued) if own else _MISSING
-    ran = sum(stretch.end - stretch.start for stretch in own) if own else _MISSING
-    held = max((stretch.gpus for stretch in own), default=_MISSING)
+    queued = runs[partial - 1].end // TICKS if partial else int(job.submit)
+    wait = own[0].start // TICKS - queued if own else _MISSING
+    ran = sum(run.end // TICKS - run.start // TICKS for run in own) if own else _MISSING
+    held = max((run.gpus for run in own), default=_MISSING)
     limit = -(-ticks(job.work if job.estimate is None else job.estimate) // TICKS)
     fields = [number, int(job.submit) if whole else _MISSING, wait, ran, held, _MISSING, _MISSING]
     fields += [job.gpus, limit, _MISSING, _status(runs, partial), user, _MISSING, model, 1, 1]
     return " ".join(map(str, [*fields, _MISSING, _MISSING]))
 
 
-def _status(runs: Sequence[JobRun], partial: int | None) -> int:
+def _status(runs: Sequence[Segment], partial: int | None) -> int:
     complete = bool(runs) and runs[-1].ending == Ending.COMPLETED
     if partial is None:
         return COMPLETED if complete else CANCELLED

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.display import markup
+from dlsched.display.markup import lines_html
 from dlsched.display.page import Picture, drawn, frame_table, template
 from dlsched.names import VERSION
 from dlsched.schema.files import make_folder, write_bytes, write_json
@@ -21,7 +21,7 @@ from dlsched.simulation.measures.queue import integral
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
 from dlsched.studies.figures import GROUPS, UNKNOWN, Figures
 from dlsched.studies.verdict import reach_verdict
-from dlsched.sweeps.safe_csv import csv_bytes
+from dlsched.sweeps.stored_runs import csv_bytes
 from dlsched.text.figures import amount, percent, shorten, span
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def study_html(study: Figures) -> str:
     """Return the verdict and the waits for a notebook."""
     words: dict[str, Any] = {"policy": ("policy", str)}
     words |= {f"{part}_wait": (part, span) for part in ("mean", "median", "p95", "saved")}
-    headline = markup.line(reach_verdict(study).headline)
-    return markup.block(headline, frame_table(shown(study), words))
+    return lines_html(reach_verdict(study).headline) + frame_table(shown(study), words)
 
 
 def save_study(study: Figures, folder: Path) -> list[Path]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dlsched.display.table import Row
 from dlsched.errors import DlschedError, OptionError
+from dlsched.execution.executors import whole_number
 from dlsched.results.status import FAILED
-from dlsched.sweeps.run import finished, is_of, shard_files, write_table
+from dlsched.sweeps.run import finished, shard_files, write_table
 from dlsched.sweeps.store import AGAIN, Store
 from dlsched.sweeps.work import Outcome
+
+if TYPE_CHECKING:
+    import pandas
 
 COMPARED = ("status", "objective", "bound", "solution_sha256")
 """What two rows with one key must have in common."""
@@ -151,57 +156,32 @@ def _by_limit(row: Row) -> bool:
 
 
 @dataclass(frozen=True)
-class ShardState:
-    """How far a shard is.
-
-    Attributes
-    ----------
-    shard
-        Its number, from 0.
-    nodes
-        The nodes that have made runs of it.
-    attempts
-        The processes that have begun it.
-    planned, done, failed, missing
-        Numbers of runs: all, those that are made, those of these that failed, and those that are
-        to be made, because they were killed from outside or not begun.
-    """
-
-    shard: int
-    nodes: tuple[str, ...]
-    attempts: int
-    planned: int
-    done: int
-    failed: int
-    missing: int
-
-
-@dataclass(frozen=True)
 class SweepState:
     """How far a sweep is.
 
     Attributes
     ----------
-    n
-        Number of shards; 1 of a sweep without shards.
     shards
-        Their states, in order.
+        A row per shard, or one of a sweep without shards: ``planned``, ``done``, ``failed`` (of
+        those that are done) and ``missing`` are numbers of runs, of which those that were killed
+        from outside or not begun are missing; ``attempts`` is the number of processes that have
+        begun it, ``nodes`` names those that have made runs of it.
     nodes, engines
-        By node, and by what made them: runs, and those of them that failed or were killed.
+        A row per node, and per kind of executor: runs ``made``, and those of them that ``failed``
+        or were killed.
     missing
         Keys of the runs that are to be made, in the order of the sweep.
     """
 
-    n: int
-    shards: tuple[ShardState, ...]
-    nodes: dict[str, tuple[int, int]]
-    engines: dict[str, tuple[int, int]]
+    shards: pandas.DataFrame
+    nodes: pandas.DataFrame
+    engines: pandas.DataFrame
     missing: tuple[str, ...] = field(repr=False)
 
     @property
     def indices(self) -> str:
         """The shards with missing runs as ``sbatch --array=`` takes them: ``0,3-5``."""
-        return ranges(state.shard for state in self.shards if state.missing)
+        return ranges(self.shards.index[self.shards["missing"] > 0])
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -232,45 +212,41 @@ def status(out: str | Path, n: int | None = None) -> SweepState:
     OptionError
         If shards of different numbers were begun, and `n` does not say which, or it is below 1.
     """
+    import pandas as pd
+
     begun = shard_files(Path(out))
     numbers = sorted({of for _, of in begun}) or [1]
-    if n is not None and n < 1:
-        raise OptionError(f"n={n} must be at least 1")
-    if n is None and len(numbers) != 1:
+    if n is not None:
+        numbers = [whole_number("n", n, 1)]
+    elif len(numbers) != 1:
         what = f"of {' and of '.join(map(str, numbers))}"
         raise OptionError(f"{out} has no one number of shards ({what}); add --of N")
-    n = n or numbers[0]
-    counts: dict[str, Counter[tuple[str, bool]]] = {"node": Counter(), "engine": Counter()}
-    nodes: dict[tuple[int, int], set[str]] = {}
+    (n,) = numbers
     with Store(out) as store:
-        statuses, merged = store.statuses(), list(store.counted())
+        keys, merged = list(store.statuses()), list(store.counted())
     made: list[Row] = []
-    for shard, files in begun.items():
-        for file in files:
-            with Store(file) as store:
-                nodes.setdefault(shard, set()).add(store.about.get("node", "unknown"))
-                made += store.counted()
+    for file in itertools.chain(*begun.values()):
+        with Store(file) as store:
+            made += store.counted()
     known = {row["key"] for row in made}
-    made += [row for row in merged if row["key"] not in known]
-    for row in made:
-        if row["key"] not in statuses:  # of another sweep
-            continue
-        for name, counter in counts.items():
-            counter[str(row[name]), row["status"] in FAILED] += 1
-        if (statuses[row["key"]] or AGAIN[0]) in AGAIN:
-            statuses[row["key"]] = row["status"]
-    states = []
-    for k in range(n):
-        mine = [status for key, status in statuses.items() if is_of(key, k, n)]
-        done = [status for status in mine if status and status not in AGAIN]
-        failed = sum(status in FAILED for status in done)
-        about = tuple(sorted(nodes.get((k, n), ()))), len(begun.get((k, n), ()))
-        states.append(ShardState(k, *about, len(mine), len(done), failed, len(mine) - len(done)))
-    missing = tuple(k for k, status in statuses.items() if not status or status in AGAIN)
-    by_node, by_engine = map(_by_name, counts.values())
-    return SweepState(n, tuple(states), by_node, by_engine, missing)
-
-
-def _by_name(counter: Counter[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
-    names = sorted({name for name, _ in counter})
-    return {n: (counter[n, False] + counter[n, True], counter[n, True]) for n in names}
+    rows = [*made, *(row for row in merged if row["key"] not in known)]
+    frame = pd.DataFrame(rows, columns=["key", "status", "engine", "node"])
+    frame = frame[frame["key"].isin(keys)]  # the others are of another sweep
+    frame["failed"] = frame["status"].isin(FAILED)
+    frame["shard"] = [int(key, 16) % n for key in frame["key"]]
+    done = frame[~frame["status"].isin(AGAIN)].drop_duplicates("key").groupby("shard")["failed"]
+    settled = set(frame.loc[~frame["status"].isin(AGAIN), "key"])
+    shards = pd.DataFrame(index=pd.RangeIndex(n, name="shard"))
+    shards["planned"] = pd.Series([int(key, 16) % n for key in keys]).value_counts()
+    shards["done"], shards["failed"] = done.size(), done.sum()
+    shards = shards.fillna(0).astype(int)
+    shards["missing"] = shards["planned"] - shards["done"]
+    shards["attempts"] = [len(begun.get((k, n), ())) for k in range(n)]
+    by_shard = frame.groupby("shard")["node"]
+    shards["nodes"] = by_shard.agg(lambda nodes: ", ".join(sorted(set(nodes))))
+    by_node, by_engine = (
+        frame.groupby(name).agg(made=("failed", "size"), failed=("failed", "sum"))
+        for name in ("node", "engine")
+    )
+    missing = tuple(key for key in keys if key not in settled)
+    return SweepState(shards.fillna({"nodes": ""}), by_node, by_engine, missing)

@@ -25,11 +25,10 @@ from dlsched.results import statistics
 from dlsched.results.statistics import Line
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
-from dlsched.sweeps.safe_csv import csv_parts
 from dlsched.sweeps.simulation_report import sections
-from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.store import Store
-from dlsched.sweeps.stored_runs import stored_runs
+from dlsched.sweeps.simulations import simulation_rows
+from dlsched.sweeps.store import Store, writing
+from dlsched.sweeps.stored_runs import csv_parts, stored_runs
 from dlsched.text.figures import display
 
 if TYPE_CHECKING:
@@ -40,23 +39,18 @@ if TYPE_CHECKING:
 _PACKED = ("runs", "simulations")
 """Tables that are written as Parquet, too."""
 _STATISTICS = ("summary", "summary_by_size", "gaps", "paired")
-_STATED = (
-    *("problem", "method", "options", "variant", "instance_sha256", "seed", "repetition", "size"),
-    *("kind", "status", "termination", "refuted", "resolved_method", "seconds", "at_optimum"),
-    *("optimum_known", "best_bound_kind", "gap_to_best"),
+_USED = (
+    *("problem", "instance", "method", "options", "variant", "instance_sha256", "seed", "size"),
+    *("repetition", "source", "kind", "status", "termination", "reason", "refuted", "seconds"),
+    *("resolved_method", "objective", "at_optimum", "optimum_known", "best_bound_kind", "new_best"),
+    *("gap_to_best", "solution_sha256", "machine", "versions", "started"),
 )
-"""Columns that statistics and pictures need, beside those of the levels."""
-_SHORT = [
-    *("problem", "instance", "method", "options", "variant", "seed", "source", "kind", "status"),
-    *("termination", "reason", "objective", "gap_to_best", "at_optimum", "new_best", "refuted"),
-    *("solution_sha256", "machine", "versions", "started"),
-]
-"""Columns of which the page says something for all runs together."""
+"""Columns that statistics, pictures and the page need, beside those of the levels."""
 _RUN_COLUMNS = [
     *("instance", "problem", "size", "method", "options", "seed", "status", "objective"),
     *("gap_to_best", "gap_to_best_level", "seconds", "reason"),
 ]
-"""The columns of the table of runs; ``runs.csv`` has all."""
+"""The columns of the page's table of all runs; ``runs.csv`` has all."""
 OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
 OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
 """Names and widths of the overview: for a page, and for a telephone."""
@@ -91,21 +85,23 @@ def write_report(
     ExtraMissing
         If itables, jinja2 or matplotlib is not installed.
     InstanceError
-        If there are no results.
+        If there are no results, or `out` cannot be written.
     """
     for needed in ("itables", "matplotlib", "jinja2"):  # before a file is written
         require(needed, "dlsched report")
     target = Path(out) if out is not None else Path(folder) / "report"
     on_part("the statistics")
     with Store(folder) as store:
-        make_folder(target)
+        with writing(target):
+            make_folder(target)
         runs, about, planned = stored_runs(store), store.about, store.planned
         simulated = simulation_rows(store.simulations())
         workloads = list(sections(store, simulated, on_part))
     written = []
 
     def keep(name: str, content: bytes | Iterable[bytes]) -> None:
-        replace_file(target / name, content)
+        with writing(target):
+            replace_file(target / name, content)
         written.append(target / name)
 
     def keep_table(name: str, table: pandas.DataFrame) -> None:
@@ -115,12 +111,13 @@ def write_report(
             keep(f"{name}.parquet", packed)
 
     lines: dict[str, list[Line]] = {name: [] for name in _STATISTICS}
-    parts = []
-    for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
+    parts, rows = [], list[Row]()
+    used = [n for n in runs if n in _USED or str(n).endswith(("_gap_to_best", "_best_bound"))]
+    every: list[Row] = []
+    for problem, part in runs[used].groupby("problem", sort=False) if len(runs) else ():
         on_part(f"the statistics and charts of {problem}")
-        levels = [f"{n}" for n in runs if str(n).endswith(("_gap_to_best", "_best_bound"))]
-        columns = [*(n for n in _STATED if n in runs), *levels]
-        rows = _rows_of(runs.loc[runs["problem"] == problem, columns])
+        rows = _rows_of(part)
+        every += rows
         tables = _statistics(rows)
         for kind, found in tables.items():
             lines[kind] += found
@@ -128,27 +125,25 @@ def write_report(
         for picture in drawings:
             keep(f"{problem}-{picture.name}.svg", picture.content)
         parts.append(_part(problem, rows, tables) | {"pictures": drawings})
-        del rows
     if len(runs) or not simulated:
         keep_table("runs", runs)
         for name, found in lines.items():
             keep_table(name, data_frame(found))
     if simulated:
         keep_table("simulations", data_frame(simulated))
-    short = [*_rows_of(runs[[name for name in _SHORT if name in runs]])] if len(runs) else []
     runs = runs[[name for name in _RUN_COLUMNS if name in runs]]
-    glance = list(_overviews(short))
+    glance = list(_overviews(every))
     for picture in glance:
         keep(f"{picture.name}.svg", picture.content)
     for workload in workloads:
-        for name, content in workload.files():
-            keep(name, content)
+        for picture in workload.pictures:
+            keep(f"{workload.place}-{picture.name}.svg", picture.content)
     on_part("the page")
-    values = _about([*short, *simulated]) | {
+    values = _about([*every, *simulated]) | {
         "about": about,
         "planned": planned,
         "overview": {picture.name: picture for picture in glance},
-        "findings": findings(short),
+        "findings": findings(every),
         "sections": parts,
         "workloads": workloads,
         "listed": len(runs),
@@ -156,7 +151,7 @@ def write_report(
         "sizes": profiles.MIN_SIZES,
         "confidence": f"{profiles.CONFIDENCE:.0%}",
     }
-    del short  # a table of 100,000 rows takes its memory
+    del every, rows  # the table of 100,000 runs takes their memory
     page = template("dlsched.sweeps", "report.html.jinja").generate(
         values | {"all_runs": _all_runs(runs) if len(runs) else ""}
     )
@@ -166,8 +161,8 @@ def write_report(
 
 def _rows_of(runs: Comparison) -> list[Row]:
     """Return runs of one problem as rows, without the columns of other problems."""
-    found = charts.rows_of(runs.dropna(axis="columns", how="all"), "the report")
-    return [dict(row) for row in found]
+    others = [name for name in runs if name not in _USED and runs[name].isna().all()]
+    return charts.rows_of(runs.drop(columns=others), "the report")
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:

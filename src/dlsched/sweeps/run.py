@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import logging
+import itertools
 import os
 import re
 import secrets
@@ -12,24 +12,30 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched.display.table import Row, data_frame
-from dlsched.errors import DlschedError, InstanceError, OptionError, describe
-from dlsched.execution.executors import Answer, Chunks, Local, executor_of, validate_executor
+from dlsched.errors import DlschedError, InstanceError, OptionError, describe, spelled
+from dlsched.execution.executors import (
+    Answer,
+    Chunks,
+    Local,
+    executor_of,
+    validate_executor,
+    whole_number,
+)
 from dlsched.execution.guard import start_server
 from dlsched.extras import require
 from dlsched.schema.files import make_folder
-from dlsched.sweeps.safe_csv import csv_bytes
-from dlsched.sweeps.simulation_rows import simulation_rows
-from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan
-from dlsched.sweeps.stored_runs import stored_runs
+from dlsched.sweeps.simulations import simulation_rows
+from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan, writing
+from dlsched.sweeps.stored_runs import csv_bytes, stored_runs
 from dlsched.sweeps.suite import Suite, read_suite
-from dlsched.sweeps.task import Task, freeze
+from dlsched.sweeps.task import Task, freeze, notice
 from dlsched.sweeps.work import Job, Outcome, Refused, blank_row, cpus, modules_of, node, now
 
 if TYPE_CHECKING:
@@ -39,15 +45,12 @@ RETRIES = 2
 """How often a run is made again whose worker died, or that was killed from outside."""
 TABLE, CODE, SHARDS = "results.csv", "code", "shards"
 _MOST_NAMED = 5
-_PAUSE_SECONDS = 0.25
-"""How long the first refusal holds up the next runs; each further one doubles it."""
-_MOST_PAUSE = 5.0
+_PAUSE_SECONDS = 1.0
+"""How long a refusal holds up the next runs, so that other workers get them."""
 _MOST_REFUSALS = 12
 """One after the other, by workers that cannot be left out by name, before a sweep ends."""
 _SHARD = re.compile(r"(\d+)/(\d+)")
-_LOST = ("KilledWorker", "TerminatedWorkerError")
-"""Names of the errors of Dask and loky that say that workers died of a chunk."""
-_logger = logging.getLogger("dlsched")
+_KEPT = "finished runs are kept"
 
 
 class NoWorker(DlschedError):
@@ -106,8 +109,8 @@ def run_suite(
     on_plan
         Called once with the number of runs to make.
     on_stage
-        Called with a thread of this process and a text that says what a run there does, ``None``
-        at its end; from other threads. Only for runs of this machine.
+        Called with a thread of this process and which run it makes, ``None`` at its end; from other
+        threads. Only for runs of this machine.
 
     Returns
     -------
@@ -133,8 +136,7 @@ def run_suite(
         If interrupted; the same.
     """
     part = None if shard is None else shard_of(shard)
-    if retries < 0:
-        raise OptionError(f"retries={retries} must be at least 0")
+    whole_number("retries", retries, 0)
     validate_executor(on, 1 if jobs is None else jobs)
     out = Path(out)
     if out.suffix == ".sqlite":
@@ -146,13 +148,11 @@ def run_suite(
         raise InstanceError(str(out), "", "has the results of a sweep", remedy)
     for library in ("filelock", "psutil"):  # before a file is written
         require(library, "dlsched bench")
-    if jobs is None and on is None:
-        jobs = 1 if part is None else max(1, cpus() // chosen.most_threads)
-    sweep = _Sweep(retries, on_row, on_plan, on_stage)
-    with executor_of(on, 1 if jobs is None else jobs) as executor:
-        if part is not None:
-            return sweep.run_shard(chosen, out, part, executor)
-        return sweep.run(chosen, out, executor)
+    if jobs is None:
+        jobs = 1 if part is None or on is not None else max(1, cpus() // chosen.most_threads)
+    sweep = _Sweep(chosen, out, retries, on_row, on_plan, on_stage)
+    with executor_of(on, jobs) as executor:
+        return sweep.run(executor) if part is None else sweep.run_shard(part, executor)
 
 
 def shard_of(text: str) -> tuple[int, int]:
@@ -163,9 +163,10 @@ def shard_of(text: str) -> tuple[int, int]:
     OptionError
         If the text has another form, or there is no such shard.
     """
-    match = _SHARD.fullmatch(text)
+    match = _SHARD.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise OptionError(f"--shard {text} names no shard; write k/n, as 0/4 for the first of 4")
+        what = f"shard={spelled(text)} names no shard"
+        raise OptionError(f"{what}; write k/n, as 0/4 for the first of 4")
     k, n = int(match[1]), int(match[2])
     if k >= n:
         what = f"there is no shard {k}/{n}"
@@ -189,24 +190,22 @@ def shard_files(out: Path) -> dict[tuple[int, int], list[Path]]:
     return dict(sorted(files.items(), key=lambda item: (item[0][1], item[0][0])))
 
 
+@dataclass
 class _Sweep:
-    """A sweep, or a shard of one."""
+    """A sweep, or a shard of one; the fields are the arguments of `run_suite`."""
 
-    def __init__(
-        self,
-        retries: int,
-        on_row: Callable[[Row, int], None] | None,
-        on_plan: Callable[[int], None] | None,
-        on_stage: Callable[[object, str | None], None] | None,
-    ) -> None:
-        self.retries, self.on_row, self.on_plan = retries, on_row, on_plan
-        self.on_stage, self.stop = on_stage, threading.Event()
+    suite: Suite
+    out: Path
+    retries: int
+    on_row: Callable[[Row, int], None] | None
+    on_plan: Callable[[int], None] | None
+    on_stage: Callable[[object, str | None], None] | None
 
-    def run(self, suite: Suite, out: Path, executor: Executor) -> pandas.DataFrame:
+    def run(self, executor: Executor) -> pandas.DataFrame:
         """Run a whole suite into the folder's store."""
-        with Store(out, write=True) as store:
-            tasks = frozen(suite.tasks(), out)
-            store.plan(_rows(tasks), _about(suite, tasks))
+        with Store(self.out, write=True) as store:
+            tasks = frozen(self.suite.tasks(), self.out)
+            store.plan(_rows(tasks), _about(self.suite, tasks))
             done = finished(store)
             try:
                 self._make([task for task in tasks if task.key not in done], store, executor)
@@ -216,74 +215,63 @@ class _Sweep:
                 raise
             return write_table(store)
 
-    def run_shard(
-        self, suite: Suite, out: Path, part: tuple[int, int], executor: Executor
-    ) -> pandas.DataFrame:
+    def run_shard(self, part: tuple[int, int], executor: Executor) -> pandas.DataFrame:
         """Run what is left of a shard into a store of this process."""
-        tasks = shard_tasks(suite, out)
-        mine = [task for task in tasks if is_of(task.key, *part)]
-        with Store(out) as store:
+        tasks = shard_tasks(self.suite, self.out)
+        with Store(self.out) as store:
             done = finished(store)
-        for files in shard_files(out).values():
-            for file in files:
-                with Store(file) as store:
-                    done |= {row["key"] for row in store.counted() if row["status"] not in AGAIN}
-        left = [task for task in mine if task.key not in done]
+        for file in itertools.chain(*shard_files(self.out).values()):
+            with Store(file) as store:
+                done |= {row["key"] for row in store.counted() if row["status"] not in AGAIN}
+        left = [task for task in tasks if is_of(task.key, *part) and task.key not in done]
         if not left:
             if self.on_plan:
                 self.on_plan(0)
             return data_frame([])
         name = f"{node()}-{os.getpid()}-{secrets.token_hex(4)}.sqlite"
-        file = out / SHARDS / "{}-of-{}".format(*part) / name
-        remedy = "finished runs are kept: remove the cause, then submit the shard again"
+        file = self.out / SHARDS / "{}-of-{}".format(*part) / name
+        remedy = f"{_KEPT}: remove the cause, then submit the shard again"
         with Store(file, write=True, remedy=remedy) as store:
-            store.plan(_rows(left), {"suite": suite.name, "began": now(), "node": node()})
+            store.plan(_rows(left), {"suite": self.suite.name, "began": now(), "node": node()})
             self._make(left, store, executor)
             return data_frame(store.rows() + simulation_rows(store.simulations()))
 
     def _make(self, tasks: Sequence[Task], store: Store, executor: Executor) -> None:
         """Make the runs, and store each when it arrives."""
-        remaining = len(tasks)
+        left = len(tasks)
         if self.on_plan:
-            self.on_plan(remaining)
+            self.on_plan(left)
         if not tasks:
             return
-        job = Job(type(executor).__name__, modules_of(tasks), _sharing(executor, remaining))
+        stop, threads = threading.Event(), None
+        job = Job(type(executor).__name__, modules_of(tasks), _sharing(executor, left))
         if isinstance(executor, Local):  # the runs are processes in any case: threads watch them
             start_server(*job.modules)
-            job = replace(job, stop=self.stop, on_stage=self.on_stage)
-            executor = ThreadPoolExecutor(executor._max_workers)
+            job = replace(job, stop=stop, on_stage=self.on_stage)
+            executor = threads = ThreadPoolExecutor(executor._max_workers)
         dispatch = _Dispatch(job, tasks, executor, self.retries)
-
-        def add(outcomes: Iterable[Outcome]) -> None:
-            nonlocal remaining
-            for outcome in outcomes:
-                store.fill([outcome])
-                remaining -= 1
-                if self.on_row:
-                    self.on_row(outcome.row, remaining)
-
         try:
-            with set_at_sigterm(self.stop):
-                while dispatch.chunks and not self.stop.is_set():
-                    add(dispatch.arrived())
+            with set_at_sigterm(stop):
+                while dispatch.chunks and not stop.is_set():
+                    for outcome in dispatch.arrived():
+                        store.fill([outcome])
+                        left -= 1
+                        if self.on_row:
+                            self.on_row(outcome.row, left)
             if dispatch.chunks:
                 raise Terminated(
-                    f"ended by SIGTERM with {remaining} runs left; finished runs are kept, and the "
-                    "same command goes on (with --resume, unless it is a shard)"
+                    f"ended by SIGTERM with {left} runs left; {_KEPT}, and the same command goes "
+                    "on (with --resume, unless it is a shard)"
                 )
         except BaseException as error:
-            self.stop.set()
+            stop.set()
             dispatch.chunks.abandon()
-            if isinstance(
-                error, KeyboardInterrupt | Terminated | ExecutorLost
-            ):  # what has arrived is not lost
-                self.on_row = None
-                add(dispatch.last())
+            if isinstance(error, KeyboardInterrupt | Terminated | ExecutorLost):
+                store.fill(dispatch.last())
             raise
         finally:
-            if isinstance(executor, ThreadPoolExecutor) and job.stop is self.stop:
-                executor.shutdown(cancel_futures=True)
+            if threads is not None:
+                threads.shutdown(cancel_futures=True)
 
 
 def _sharing(executor: Executor, runs: int) -> int | None:
@@ -292,33 +280,17 @@ def _sharing(executor: Executor, runs: int) -> int | None:
     return min(runs, int(getattr(executor, "_max_workers", 1))) if here else None
 
 
-@dataclass
 class _Dispatch:
-    """The runs that are left, and what has become of those that were given to workers.
+    """The runs that are left, and what has become of those that were given to workers."""
 
-    Attributes
-    ----------
-    deaths
-        How often a run's worker died, or could not read its instance.
-    refused
-        The reasons of workers that have other code, by name.
-    streak
-        Refusals since a run was made.
-    """
-
-    job: Job
-    tasks: Sequence[Task]
-    executor: Executor
-    retries: int
-    deaths: Counter[str] = field(default_factory=Counter)
-    refused: dict[str, str] = field(default_factory=dict)
-    streak: int = 0
-    pause: float = 0.0
-    waiting: bool = False
-
-    def __post_init__(self) -> None:
-        """Begin."""
-        self.chunks = Chunks(self.job.make, self.tasks, self.executor)
+    def __init__(self, job: Job, tasks: Sequence[Task], executor: Executor, retries: int) -> None:
+        self.job, self.retries = job, retries
+        self.deaths: Counter[str] = Counter()
+        """How often a run's worker died, or could not read its instance."""
+        self.refused: dict[str, str] = {}
+        """The reasons of workers that cannot make runs, by name."""
+        self.streak, self.pause, self.waiting = 0, 0.0, False
+        self.chunks = Chunks(job.make, tasks, executor)
 
     def arrived(self) -> Iterator[Outcome]:
         """Wait a little; yield the outcomes that can be stored, before any error.
@@ -330,51 +302,58 @@ class _Dispatch:
         """
         if not self.chunks.workers and not self.waiting:
             self.waiting = True
-            _notice(f"there is no worker of {self.job.engine} yet: waiting for one")
+            notice(f"there is no worker of {self.job.engine} yet: waiting for one")
         try:
             answers = self.chunks.answers(paused=time.monotonic() < self.pause)
         except BrokenExecutor as error:
             raise self._lost(error) from None
+        for worker, reason in self.chunks.left_out.items():
+            self._name(worker, reason)
         for answer in sorted(answers, key=lambda answer: answer.error is not None):
-            for outcome in self._settle(answer):
+            for outcome in self._settled(answer):
                 self.streak = 0
                 yield outcome
+        nobody = self.job.stop is not None or self.streak >= _MOST_REFUSALS
+        idle = self.refused and self.chunks.queue and not self.chunks.flying
+        if idle and (nobody or self.chunks.all_left_out):
+            raise self._nobody()
 
-    def last(self) -> list[Outcome]:
-        """Return what has arrived when the sweep ends; what was killed has died of that."""
-        return [
-            outcome
-            for answer in self.chunks.arrived()
-            for outcome in answer.results
-            if isinstance(outcome, Outcome) and outcome.row["status"] != "killed"
-        ]
+    def last(self) -> Iterator[Outcome]:
+        """Yield what has arrived when the sweep ends; what was killed has died of that."""
+        for answer in self.chunks.arrived():
+            for outcome in answer.results:
+                if isinstance(outcome, Outcome) and outcome.row["status"] != "killed":
+                    yield outcome
 
-    def _settle(self, answer: Answer[Task]) -> Iterator[Outcome]:
-        error = answer.error
+    def _settled(self, answer: Answer[Task]) -> Iterator[Outcome]:
+        """Yield the outcomes of a chunk; its other runs are put back."""
+        error, queue = answer.error, self.chunks.queue
         if isinstance(error, CancelledError | BrokenExecutor):
             raise self._lost(error)
         if error is not None and self.job.stop is not None:
             raise error
-        if error is not None and type(error).__name__ in _LOST:
+        if (
+            error is not None and type(error).__name__ == "KilledWorker"
+        ):  # workers of Dask died of the chunk
+            self.chunks.size = 1
             for task in answer.items:
-                self.deaths[task.key] += 1
-                if self.deaths[task.key] > self.retries and len(answer.items) == 1:
+                if self._again(task, "killed") or len(answer.items) > 1:
+                    queue.append(task)
+                else:
                     reason = f"its workers died: {describe(error)}"
                     yield Outcome(blank_row(task, "killed", reason, now()))
-                else:
-                    self.chunks.queue.append(task)
-            self.chunks.size = 1
             return
-        results = answer.results if error is None else [Refused("a worker", describe(error))]
-        for task, result in zip(answer.items, results, strict=error is None):
+        if error is not None:
+            self._refuse(Refused("a worker", describe(error)))
+            queue.extend(answer.items)
+        for task, result in zip(answer.items, answer.results, strict=error is None):
             if isinstance(result, Refused):
                 self._refuse(result)
-                self.chunks.queue.append(task)
+                queue.append(task)
             elif result.row["status"] in AGAIN and self._again(task, result.row["status"]):
-                self.chunks.queue.appendleft(task)
+                queue.appendleft(task)
             else:
                 yield result
-        self.chunks.queue.extend(answer.items[len(results) :])
 
     def _again(self, task: Task, status: str) -> bool:
         """Whether a run is made again, elsewhere if there are others."""
@@ -384,42 +363,32 @@ class _Dispatch:
         return self.deaths[task.key] <= self.retries
 
     def _refuse(self, refused: Refused) -> None:
-        """Note that a worker cannot make runs.
-
-        Raises
-        ------
-        NoWorker
-            If none can, as it seems: all that was given to workers was refused for a while.
-        """
-        if refused.worker not in self.refused:
-            self.refused[refused.worker] = refused.reason
-            _notice(f"{refused.worker} is left out: {refused.reason}")
-        self.chunks.left_out.add(refused.worker.removeprefix("Dask worker "))
+        """Note that a worker cannot make runs; one of Dask gets no more."""
+        self._name(refused.worker, refused.reason)
+        self.chunks.left_out.setdefault(refused.worker, refused.reason)
         with contextlib.suppress(BrokenExecutor):
             self.chunks.look()
         self.streak += 1
-        most = min(_MOST_PAUSE, _PAUSE_SECONDS * 2.0 ** min(self.streak, 8))
-        self.pause = time.monotonic() + most
-        alone = self.job.stop is not None or self.chunks.all_left_out
-        if not self.chunks.flying and (alone or self.streak >= _MOST_REFUSALS):
-            reasons = [f"{name}: {reason}" for name, reason in self.refused.items()]
-            if len(reasons) > _MOST_NAMED:
-                reasons[_MOST_NAMED:] = [f"and {len(reasons) - _MOST_NAMED} more"]
-            left = len(self.chunks.queue) + 1
-            kept = "finished runs are kept; remove the cause, then continue with --resume"
-            raise NoWorker(
-                f"no worker of {self.job.engine} can make the runs ({'; '.join(reasons)}): "
-                f"{left} runs were not made, {kept}"
-            )
+        self.pause = time.monotonic() + _PAUSE_SECONDS
+
+    def _name(self, worker: str, reason: str) -> None:
+        if worker not in self.refused:
+            self.refused[worker] = reason
+            notice(f"{worker} is left out: {reason}")
+
+    def _nobody(self) -> NoWorker:
+        reasons = [f"{name}: {reason}" for name, reason in self.refused.items()]
+        if len(reasons) > _MOST_NAMED:
+            reasons[_MOST_NAMED:] = [f"and {len(reasons) - _MOST_NAMED} more"]
+        return NoWorker(
+            f"no worker of {self.job.engine} can make the runs ({'; '.join(reasons)}): "
+            f"{len(self.chunks.queue)} runs were not made, {_KEPT}; remove the cause, then "
+            "continue with --resume"
+        )
 
     def _lost(self, error: BaseException) -> ExecutorLost:
-        kept = "finished runs are kept; continue with --resume when there is one again"
+        kept = f"{_KEPT}; continue with --resume when there is one again"
         return ExecutorLost(f"{self.job.engine} is lost: {kept} ({describe(error)})")
-
-
-def _notice(text: str) -> None:
-    """Log a warning, which the command line shows."""
-    _logger.warning("%s", text, extra={"notice": True})
 
 
 def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
@@ -430,12 +399,9 @@ def frozen(tasks: Sequence[Task], out: Path) -> list[Task]:
     InstanceError
         If they cannot be copied, or change meanwhile.
     """
-    try:
+    with writing(out):
         make_folder(out)
         return freeze(tasks, out / CODE)
-    except OSError as error:
-        what = f"cannot be written ({(error.strerror or str(error)).lower()})"
-        raise InstanceError(str(out), "", what, "remove the cause, then begin again") from None
 
 
 def shard_tasks(suite: Suite, out: Path) -> list[Task]:

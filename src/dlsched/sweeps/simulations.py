@@ -1,4 +1,8 @@
-"""The execution of a simulation, and of a bound over all policies, as runs of a sweep."""
+"""Simulations, and bounds over all policies, as runs of a sweep: their execution, and their rows.
+
+A bound is a run of its own. In tables a simulation is compared with those of the same jobs and
+servers that hold for its policy, and is ``rejected`` if it beats one.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,28 @@ import gzip
 import hashlib
 import importlib
 import json
-import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dlsched.display.table import Row
-from dlsched.errors import plain
+from dlsched.errors import InstanceError, describe, plain
+from dlsched.results.objective import relative_gap
 from dlsched.results.status import Status, Termination
 from dlsched.schema.quantities import to_json
-from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import METRICS, bound
+from dlsched.simulation.log import Log
 from dlsched.sweeps.specs import BOUND, WorkloadSpec
 from dlsched.sweeps.task import Task
 
-OVER: Mapping[str, Mapping[str, bool]] = {
-    "alone": {},
-    "sharing": {"sharing": True},
-}
-"""What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, may
-share them in groups; each set has all policies of the one before, with the
-arguments of `dlsched.simulation.bounds.bound`."""
-_TELL_SECONDS = 0.5
-_logger = logging.getLogger("dlsched")
+OVER = ("alone", "sharing")
+"""What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, or may
+share them in groups, which has all policies of the first."""
+_TOLERANCE = 1e-9
+"""Relative; metrics are floats, bounds are exact."""
 
 
 def run_simulation(
@@ -37,8 +39,7 @@ def run_simulation(
 ) -> bytes | None:
     """Simulate and audit; add the columns to the row and return the log, gzipped.
 
-    A simulation whose log the auditor does not confirm is ``rejected``; so is, in tables, one that
-    beats a bound (`dlsched.sweeps.simulation_rows`).
+    A simulation whose log the auditor does not confirm is ``rejected``.
     """
     workload, cluster, digest = spec.make()
     columns |= {"size": len(workload.jobs), "instance_sha256": digest}
@@ -54,7 +55,7 @@ def run_simulation(
         module, _, name = policy.partition(":")
         policy = getattr(importlib.import_module(module), name)(**arguments)
         arguments = {}
-    run = simulate(workload, cluster, policy, seed=task.seed, on_progress=_progress(), **arguments)
+    run = simulate(workload, cluster, policy, seed=task.seed, **arguments)
     solved = time.perf_counter()
     report = run.audit()
     columns |= {
@@ -87,11 +88,11 @@ def _run_bound(
 ) -> None:
     """Compute lower bounds on all metrics that have one."""
     began = time.perf_counter()
-    given: Mapping[str, Any] = task.options
-    sharing = OVER[given["over"]].get("sharing", False)
+    given = dict(task.options)
+    sharing = given["over"] == "sharing"
     bounds = {metric: bound(*made, metric, sharing=sharing) for metric in METRICS}
     record = {"bounds": {metric: limit.source for metric, limit in bounds.items()}}
-    record |= {"over": dict(given)} | _about(spec)
+    record |= {"over": given} | _about(spec)
     seconds = time.perf_counter() - began
     columns |= {
         "status": Status.NO_SOLUTION.value,
@@ -111,33 +112,92 @@ def _about(spec: WorkloadSpec) -> dict[str, Any]:
     return {"family": spec.family, "workload_seed": spec.seed, "varied": dict(spec.varied)}
 
 
-def bounds_for(shares: bool | None) -> Iterator[dict[str, Any]]:
-    """Yield the options of the bounds that a policy is compared with.
-
-    Parameters
-    ----------
-    shares
-        Whether it makes jobs share GPUs; ``None`` if only the run will tell.
-    """
-    if not shares:
-        yield {"over": "alone"}
-    if shares or shares is None:
-        yield {"over": "sharing"}
-
-
-def _progress() -> Callable[[float, int, int], None]:
-    """Return a listener that logs how many jobs are complete, not too often."""
-    last = 0.0
-
-    def listen(_now: float, completed: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() > last + _TELL_SECONDS:
-            last = time.monotonic()
-            text = f"{completed:,} of {total:,} jobs complete"
-            _logger.info("%s", text, extra={"stage": "searching"})
-
-    return listen
-
-
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def simulation_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return one flat row per simulation and per bound, without the record.
+
+    Columns are those of `dlsched.display.table.COLUMNS`, where ``method`` is the policy and
+    ``resolved_method`` what solves its problem, then all metrics by name, and
+    ``<metric>_bound``, ``<metric>_gap`` of those that have a bound; ``family`` and
+    ``workload_seed`` are the workload's name without its seed, and the seed; columns
+    ``varied_<parameter>`` have what a grid varies.
+
+    Raises
+    ------
+    InstanceError
+        If a record is damaged; it names the run.
+    """
+    rows = list(rows)
+    known = _known_bounds(rows)
+    return [_flat(row, known) for row in rows]
+
+
+def _known_bounds(rows: Iterable[Row]) -> dict[tuple[str, str], dict[str, tuple[Fraction, str]]]:
+    """Return the bounds that runs have found, by jobs and servers, and policies they hold for."""
+    known: dict[tuple[str, str], dict[str, tuple[Fraction, str]]] = {}
+    for row in rows:
+        if row["method"] == BOUND and row["record"]:
+            record, values = _record(row), json.loads(row["bound"])
+            known[row["instance_sha256"], record["over"]["over"]] = {
+                metric: (Fraction(value), record["bounds"][metric])
+                for metric, value in values.items()
+            }
+    return known
+
+
+def _record(row: Row) -> dict[str, Any]:
+    """Return the record of a run.
+
+    Raises
+    ------
+    InstanceError
+        If it is damaged.
+    """
+    try:
+        record: dict[str, Any] = json.loads(row["record"])
+        for needed in ("bounds", "over") if row["method"] == BOUND else ("summary", "among"):
+            record[needed]
+        for value in json.loads(row["bound"] or "{}").values():
+            Fraction(value)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        where = f"the simulation of {row['method']} on {row['instance']}"
+        what = f"has a damaged record ({describe(error)})"
+        raise InstanceError("the sweep's results", where, what, "run it again") from None
+    return record
+
+
+def _flat(row: Row, known: Mapping[tuple[str, str], dict[str, tuple[Fraction, str]]]) -> Row:
+    flat = {name: value for name, value in row.items() if name != "record"}
+    flat["resolved_method"] = json.loads(row["options"]).get("method")
+    if not row["record"]:
+        return flat
+    record = _record(row)
+    flat |= {name: record.get(name) for name in ("family", "workload_seed")}
+    flat |= {f"varied_{name}": value for name, value in record.get("varied", {}).items()}
+    if row["method"] == BOUND:
+        values = json.loads(row["bound"]).items()
+        return flat | {f"{metric}_bound": float(Fraction(value)) for metric, value in values}
+    flat |= record["summary"]
+    sha256 = row["instance_sha256"]
+    # Over the least set of policies that has this one.
+    limits = known.get((sha256, record["among"]["over"])) or known.get((sha256, OVER[-1]), {})
+    for metric, (limit, source) in limits.items():
+        value = flat[metric]
+        if value < float(limit) * (1 - _TOLERANCE):
+            what = f"{metric} {value:g} is below its bound {float(limit):g} ({source})"
+            return flat | {"status": "rejected", "reason": what}
+        flat[f"{metric}_bound"] = float(limit)
+        flat[f"{metric}_gap"] = relative_gap(value, float(limit))
+    if limits:
+        first = METRICS[0]
+        flat |= {"gap": flat[f"{first}_gap"], "gap_level": first, "bound_kind": "certified"}
+        flat["bound"] = json.dumps({metric: float(limit) for metric, (limit, _) in limits.items()})
+    return flat
+
+
+def load_simulation(content: bytes) -> Simulation:
+    """Return the simulation of a log that `run_simulation` returned."""
+    return Simulation(Log.from_bytes(gzip.decompress(content)))

@@ -204,10 +204,8 @@ class WorkloadSpec(Spec):
     def of_trace(
         cls,
         trace: str,
-        shown: str,
         options: Mapping[str, Any],
         cluster: Cluster,
-        files: Mapping[str, str],
         *,
         wrong: float = 0.0,
         seed: int | None = None,
@@ -215,20 +213,8 @@ class WorkloadSpec(Spec):
     ) -> WorkloadSpec:
         """Return the specification of a trace on a cluster; the trace is read now, once.
 
-        Parameters
-        ----------
-        trace, shown
-            What `Workload.from_trace` takes, and how the suite names it.
-        options
-            Options of `Workload.from_trace`; those that are None, False or empty are left out.
-        cluster
-            The servers.
-        files
-            Options that are paths, as this machine finds them.
-        wrong, seed
-            The share of wrong estimates, and the seed of their drawing.
-        varied
-            The parameters that a grid varies.
+        `trace` and `options` are what `Workload.from_trace` takes; options that are None, False or
+        empty are left out. `wrong` is the share of wrong estimates, `seed` that of their drawing.
 
         Raises
         ------
@@ -237,15 +223,14 @@ class WorkloadSpec(Spec):
         """
         given = {name: value for name, value in options.items() if value}
         servers = json.loads(cluster.model_dump_json(exclude_defaults=True))
-        recipe = {"trace": trace, "options": given | dict(files), "cluster": servers}
-        if wrong:
-            recipe |= {"wrong": wrong, "seed": seed or 0}
-        workload = _from_trace(trace, _text(recipe["options"]))
+        recipe = {"trace": trace, "options": given, "cluster": servers}
+        workload = _from_trace(trace, _text(given))
         first = f" (first {given['limit']})" if "limit" in given else ""
         arguments = "".join(f", {name}={value!r}" for name, value in given.items())
-        source = f"Workload.from_trace({shown!r}{arguments})"
+        source = f"Workload.from_trace({trace!r}{arguments})"
         family = f"{workload.name}{first} on {_size(cluster)}"
         if wrong:
+            recipe |= {"wrong": wrong, "seed": seed or 0}
             source += f", {wrong:g} of the estimates wrong, seed {seed or 0}"
             family += f", {wrong:g} wrong"
         name = family if seed is None else f"{family}, seed {seed}"

@@ -55,8 +55,6 @@ FILE = "results.sqlite"
 VERSION = 4
 """Version of the tables."""
 REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
-_MOST_ASKED = 500
-"""Rows that are asked for at once; SQLite allows at least 999 parameters."""
 _NETWORK = (
     *("nfs", "cifs", "smb", "afs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fhgfs"),
     *("fuse.", "9p", "wekafs", "panfs", "orangefs", "pvfs"),
@@ -274,36 +272,36 @@ class Store:
         with self._clear_errors():
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
 
-    def places(self) -> list[Row]:
-        """Return key, instance, its digest and source of all runs but simulations, in order."""
-        return self._results("problem != ?", "key, instance, instance_sha256, source")
-
-    def rows_of(self, keys: Sequence[str]) -> list[Row]:
-        """Return the rows of some runs, in their order."""
-        found: dict[str, Row] = {}
-        for begin in range(0, len(keys), _MOST_ASKED):
-            part = keys[begin : begin + _MOST_ASKED]
-            sql = f"SELECT {_READ} FROM runs WHERE key IN ({', '.join('?' * len(part))})"
-            with self._clear_errors():
-                found |= {row["key"]: dict(row) for row in self.base.execute(sql, part)}
-        return [found[key] for key in keys]
-
     def rows(self) -> list[Row]:
         """Return the runs that are made, in the order of the sweep, without simulations.
 
         Different instances with one name have 8 digits of their digest added to it.
         """
-        return distinguish(self._results("problem != ?"))
+        return distinguish(list(self._results("problem != ? ORDER BY position")))
 
     def simulations(self) -> list[Row]:
         """Return the simulations so far, in the same way."""
-        return distinguish(self._results("problem = ?"))
+        return distinguish(list(self._results("problem = ? ORDER BY position")))
 
-    def _results(self, which: str, columns: str = _READ) -> list[Row]:
+    def by_instance(self) -> Iterator[Row]:
+        """Yield the runs that are made with their position, those of an instance in sequence."""
+        which = "problem != ? ORDER BY instance_sha256, position"
+        return self._results(which, f"{_READ}, position")
+
+    def _results(self, which: str, columns: str = _READ) -> Iterator[Row]:
         sql = f"SELECT {columns} FROM runs WHERE position IS NOT NULL AND status IS NOT NULL"
-        sql += f" AND {which} ORDER BY position"
         with self._clear_errors():
-            return [dict(row) for row in self.base.execute(sql, (SIMULATION,))]
+            yield from map(dict, self.base.execute(f"{sql} AND {which}", (SIMULATION,)))
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn an error of the disk into one that names the folder and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({(error.strerror or str(error)).lower()})"
+        raise InstanceError(str(folder), "", what, "remove the cause, then begin again") from None
 
 
 def is_empty(file: Path) -> bool:

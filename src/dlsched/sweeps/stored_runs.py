@@ -1,11 +1,14 @@
-"""The runs of a store, compared with what is known, some instances at a time."""
+"""The runs of a store as tables: compared with what is known, instance by instance; and as CSV."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dlsched.api.comparing import as_comparison
@@ -18,10 +21,15 @@ from dlsched.results.result import Result
 from dlsched.sweeps.store import Store
 
 if TYPE_CHECKING:
+    import pandas
+
     from dlsched.display.comparison import Comparison
 
-_EVALUATED = 500
-"""Runs that are evaluated at once, if not more are of one instance."""
+_PLACE = ("instance", "instance_sha256", "source")
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")
+"""First characters of formulas in a spreadsheet (OWASP, "CSV injection")."""
+_ROWS = 5000
+"""Rows that are converted to CSV at a time."""
 
 
 def evaluate_rows(rows: Iterable[Row]) -> list[Row]:
@@ -92,41 +100,60 @@ def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:
     """
     import pandas as pd
 
-    places = store.places()
-    names = [row["instance"] for row in distinguish(places)]
-    groups: dict[Any, list[int]] = defaultdict(list)
-    for i, place in enumerate(places):
-        groups[place["instance_sha256"]].append(i)
-    keys = [place["key"] for place in places]
-    del places
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = defaultdict(list)
+    positions: list[float] = []
 
-    def put(i: int, row: Row) -> None:
+    def put(row: Row, position: float) -> None:
         for name, value in row.items():
-            if name not in columns:
-                columns[name] = [None] * (len(keys) + len(more))
+            columns[name] += [None] * (len(positions) - len(columns[name]))
             # Versions, machine, reasons: many rows have the same.
-            columns[name][i] = sys.intern(value) if type(value) is str else value
+            columns[name].append(sys.intern(value) if type(value) is str else value)
+        positions.append(position)
 
-    for members in _together(groups.values()):
-        rows = store.rows_of([keys[i] for i in members])
-        for i, row in zip(members, evaluate_rows(rows), strict=True):
-            put(i, row | {"instance": names[i]})
-    for i, row in enumerate(more, start=len(keys)):
-        put(i, row)
+    for _, group in itertools.groupby(store.by_instance(), itemgetter("instance_sha256")):
+        rows = list(group)
+        at = [row.pop("position") for row in rows]
+        for row, position in zip(evaluate_rows(rows), at, strict=True):
+            put(row, position)
+    named = zip(*(columns[name] for name in _PLACE), strict=True)
+    places = [dict(zip(_PLACE, place, strict=True)) for place in named]
+    columns["instance"] = [row["instance"] for row in distinguish(places)]
+    for row in more:
+        put(row, math.inf)
     order = list(COLUMNS)
     ordered = sorted(columns, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
     frame = pd.DataFrame({name: pd.Series(columns.pop(name)) for name in ordered})
-    return as_comparison(frame)
+    sequence = pd.Series(positions).argsort(kind="stable")
+    return as_comparison(frame.iloc[sequence].reset_index(drop=True))
 
 
-def _together(groups: Iterable[Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the members of one or several groups: each is a query, and few are fast."""
-    members: list[int] = []
-    for group in groups:
-        members += group
-        if len(members) >= _EVALUATED:
-            yield members
-            members = []
-    if members:
-        yield members
+def csv_bytes(frame: pandas.DataFrame) -> bytes:
+    """Return a table as CSV. A text that a spreadsheet would take for a formula starts with ``'``.
+
+    Numbers, and texts that are numbers as ``-1.5``, are unchanged.
+    """
+    return b"".join(csv_parts(frame))
+
+
+def csv_parts(frame: pandas.DataFrame) -> Iterator[bytes]:
+    """Yield what `csv_bytes` returns in parts, so that a large table is never in memory as text."""
+    texts = [i for i, kind in enumerate(frame.dtypes) if kind.kind not in "biuf"]
+    for begin in range(0, max(1, len(frame)), _ROWS):
+        safe = frame.iloc[begin : begin + _ROWS].astype(object)
+        safe.iloc[:, texts] = safe.iloc[:, texts].map(_safe)
+        text: str = safe.rename(columns=_safe).to_csv(index=False, header=begin == 0)
+        yield text.encode(errors="backslashreplace")
+
+
+def _safe(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    if "\r" in cell:  # a single one would start a new row
+        cell = cell.replace("\r\n", "\n").replace("\r", "\n")
+    if not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell

@@ -26,7 +26,7 @@
     name = "random"
     seeds = [0, 1, 2]
 
-or ``[[simulation]]`` entries (`dlsched.sweeps.simulation_entry`),
+or ``[[simulation]]`` entries (`dlsched.sweeps.simulation_suite`),
 or ``include = ["one.toml", "another.toml"]``: the runs of these suites, with their own limits.
 """
 
@@ -44,7 +44,8 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import api, library, registry
+from dlsched import library, registry
+from dlsched.api.solving import validate_limits
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.registry import Problem
 from dlsched.schema.document import Document
@@ -52,8 +53,7 @@ from dlsched.schema.fields import Amount, Id, PositiveAmount, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
 from dlsched.sweeps import specs
-from dlsched.sweeps.simulation_entry import SimulationEntry
-from dlsched.sweeps.simulation_jobs import Grid, Seeds, workload_specs
+from dlsched.sweeps.simulation_suite import Grid, Seeds, SimulationEntry
 from dlsched.sweeps.specs import BOUND, InstanceSpec, VariantSpec, WorkloadSpec
 from dlsched.sweeps.task import Limits, Task, planned
 
@@ -294,7 +294,9 @@ class Suite(Document):
         for entry, workloads in zip(self.simulation, self._workloads, strict=True):
             runs = [
                 (policy.policy, policy.arguments(), seed, k)
-                for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions))
+                for policy, seed, k in itertools.product(
+                    entry.policies, entry.seeds, range(self.repetitions)
+                )
             ]
             runs += [(BOUND, options, 0, 0) for options in entry.bound_runs()]
             for workload in workloads:
@@ -314,7 +316,7 @@ class Suite(Document):
             If one cannot be found or used; it names the field.
         """
         try:
-            api.validate_limits(**self.limits.for_solve())
+            validate_limits(**self.limits.for_solve())
             find_backend(self.solver)
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None
@@ -331,7 +333,7 @@ class Suite(Document):
             with _located(where, f"simulation[{s}]"):
                 each = self.repetitions * len(entry.policies) * len(entry.seeds)
                 count.add((each + len(entry.bound_runs())) * entry.workloads)
-                self._workloads.append(list(workload_specs(entry, folder)))
+                self._workloads.append(list(entry.specs(folder)))
         for m, method in enumerate(self.methods):
             kinds = {(spec.problem, spec.variant): spec for spec in self._specs}
             for spec in kinds.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,10 @@ _OF_SOLVERS = ("cvxopt", "pyscipopt")
 """Packages that other solvers come with."""
 _SHOWN = 12
 """Characters of a digest in messages."""
+MOST_DATA = 16 * 2**20
+"""Bytes of a data file that is copied."""
+_CODE = (".py", ".pyc", ".pyi", ".so", ".pyd")
+_logger = logging.getLogger("dlsched")
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,9 @@ def _brief(code: Code, name: str) -> str:
 def freeze(tasks: Sequence[Task], target: Path) -> list[Task]:
     """Copy the user's modules that tasks name, with all that these import; return the tasks there.
 
-    The copies are in a folder under `target` that is named after their digest.
+    The copies are in a folder under `target` that is named after the modules' digest. Of packages
+    it has the data files as well, as they were when it was made. A warning names what these modules
+    may read and is not copied.
 
     Raises
     ------
@@ -174,15 +181,47 @@ def freeze(tasks: Sequence[Task], target: Path) -> list[Task]:
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != digests[f"{sources.MODULE}{module}"]:
             raise InstanceError(str(path), "", "changed while it was planned", "begin again")
-        parts = module.split(".") + (["__init__"] if path.stem == "__init__" else [])
-        ending = path.name[path.name.index(".") :]  # of an extension module all of it
-        file = folder.joinpath(*parts[:-1], parts[-1] + ending)
-        if not file.exists() or file.read_bytes() != content:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            draft = file.with_name(f".{file.name}-{os.getpid()}")
-            draft.write_bytes(content)
-            draft.replace(file)
+        place = folder.joinpath(*module.split("."))
+        if path.stem == "__init__":
+            _copy(content, place / path.name)
+            for data in _data_of(path.parent):
+                if not (copy := place / data.relative_to(path.parent)).exists():
+                    _copy(data.read_bytes(), copy)
+            continue
+        _copy(content, place.with_name(place.name + path.name[path.name.index(".") :]))
+        if "." not in module and b"__file__" in content:
+            notice(
+                f"{path} has __file__ and is in no package: files beside it are not copied into "
+                "the sweep's folder, where its runs would look for them"
+            )
     return [replace(task, folder=str(folder)) for task in tasks]
+
+
+def _copy(content: bytes, file: Path) -> None:
+    if not file.exists() or file.read_bytes() != content:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}-{os.getpid()}")
+        draft.write_bytes(content)
+        draft.replace(file)
+
+
+def _data_of(package: Path) -> Iterator[Path]:
+    """Yield the data files of a package: no code, no results of sweeps, nothing hidden."""
+    for entry in sorted(package.iterdir()):
+        if entry.name.startswith((".", "__pycache__")) or entry.suffix in _CODE:
+            continue
+        if entry.is_dir():
+            if not any((entry / name).exists() for name in ("__init__.py", "results.sqlite")):
+                yield from _data_of(entry)
+        elif entry.stat().st_size <= MOST_DATA:
+            yield entry
+        else:
+            notice(f"{entry} is larger than {MOST_DATA >> 20} MiB: runs do not have it")
+
+
+def notice(text: str) -> None:
+    """Log a warning, which the command line shows."""
+    _logger.warning("%s", text, extra={"notice": True})
 
 
 def users_modules(problem: str, method: str, options: Options) -> tuple[str, ...]:

@@ -20,10 +20,12 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from dlsched import api, registry
+from dlsched import registry
+from dlsched.api.comparing import attempt
 from dlsched.display.table import Failure, Row, run_columns
 from dlsched.errors import describe, plain
 from dlsched.execution import guard
+from dlsched.execution.executors import DASK_WORKER
 from dlsched.extras import require
 from dlsched.registry import names
 from dlsched.results.result import Result
@@ -37,10 +39,6 @@ from dlsched.variants import VariantProblem
 
 SHARE = 0.9
 """What runs may take of the memory; the rest is for the system and the workers themselves."""
-MOST_RECORD = 64 * 2**20
-"""The longest record that is stored, in characters; a longer one loses points of the trajectory."""
-MOST_POINTS = 1000
-"""Points of the trajectory that are then stored."""
 _GROUPS = (names.METHODS_GROUP, names.PROBLEMS_GROUP)
 GROUPS, ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
@@ -76,7 +74,7 @@ class Job:
     sharing
         Runs at a time that share the memory of this machine; None if only the worker knows.
     stop, on_stage
-        For workers of this process: ends current runs; gets a thread and what it does.
+        For workers of this process: ends current runs; gets a thread and which run it makes.
     """
 
     engine: str
@@ -89,37 +87,26 @@ class Job:
         """Make a run in a process of its own; refuse it if the code is not the planned one."""
         if (found := task.code_here(age=1)) != task.code:
             return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
-        started, thread, name = now(), threading.get_ident(), f"{task.instance.name} {task.method}"
-        tell = self.on_stage
-        if tell is not None:
-            tell(thread, name)
+        started, thread = now(), threading.get_ident()
+        if self.on_stage is not None:
+            self.on_stage(thread, f"{task.instance.name} {task.method}")
+        stated = task.limits.memory_limit_gib
         try:
             guard.start_server(*self.modules)
-            ended = self._guarded(task, tell, thread, name)
+            ended = guard.guarded(
+                *(execute, task, {group: tuple(names.entries(group)) for group in _GROUPS}),
+                wall=task.limits.wall_limit,
+                memory=memory_share(self.sharing) if stated is None else int(stated * _GIB),
+                stop=self.stop,
+            )
         except OSError as error:
             return Refused(_worker(), f"no process can be started: {describe(error)}")
-        if tell is not None:
-            tell(thread, None)
+        if self.on_stage is not None:
+            self.on_stage(thread, None)
         outcome = self._outcome(task, ended, started)
         if isinstance(outcome, Outcome) and (found := task.code_here()) != task.code:
             return Refused(_worker(), f"it has other code: {differences(task.code, found)}")
         return outcome
-
-    def _guarded(
-        self,
-        task: Task,
-        tell: Callable[[object, str | None], None] | None,
-        thread: int,
-        name: str,
-    ) -> guard.Ended:
-        stated = task.limits.memory_limit_gib
-        return guard.guarded(
-            *(execute, task, {group: tuple(names.entries(group)) for group in _GROUPS}),
-            wall=task.limits.wall_limit,
-            memory=memory_share(self.sharing) if stated is None else int(stated * _GIB),
-            stop=self.stop,
-            on_stage=None if tell is None else lambda text: tell(thread, f"{name}: {text}"),
-        )
 
     def _outcome(self, task: Task, ended: guard.Ended, started: str) -> Outcome | Refused:
         if ended.status == "done" and isinstance(ended.value, str):
@@ -173,7 +160,7 @@ def node() -> str:
 def _worker() -> str:
     """Return what a message calls this worker."""
     dask = _dask_worker()
-    return f"Dask worker {dask.address}" if dask else f"process {os.getpid()} of {node()}"
+    return f"{DASK_WORKER} {dask.address}" if dask else f"process {os.getpid()} of {node()}"
 
 
 def _dask_worker() -> Any:
@@ -255,7 +242,7 @@ def _run(task: Task, columns: Row) -> bytes | None:
     limits = task.limits.for_solve()
     changed = owner if isinstance(owner, VariantProblem) else None
     again = method if changed is None else task.method
-    answer = api.attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
+    answer = attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):
         columns |= {"status": answer.status, "reason": plain(answer.reason)}
         columns["resolved_method"] = answer.resolved_method
@@ -277,18 +264,9 @@ def _fill(columns: Row, result: Result) -> bytes | None:
     columns |= run_columns(result) | {
         "objective": None if values is None else json.dumps(values.map(to_json).as_dict()),
         "bound": json.dumps(bounds.as_dict()),
-        "record": _record_text(record),
+        "record": json.dumps(record, allow_nan=False, default=str),
     }
     return content
-
-
-def _record_text(record: Row) -> str:
-    text = json.dumps(record, allow_nan=False, default=str)
-    if len(text) > MOST_RECORD:
-        points = record["trajectory"]
-        record["trajectory"] = points[:: -(-len(points) // MOST_POINTS) or 1]
-        text = json.dumps(record, allow_nan=False, default=str)
-    return text
 
 
 def _reset_peak() -> None:
@@ -309,9 +287,9 @@ def _peak_bytes() -> int:
 def memory_share(sharing: int | None) -> int:
     """Return the bytes that a run may take if its suite states no limit.
 
-    It is 90 % of the least of: the machine's memory, that of each control group (cgroup, version 1
-    or 2) that this process is in, and that of a Slurm job, each divided by the runs that share it;
-    and the limit of the Dask worker, divided by the number of its threads.
+    It is 90 % of the least of: the machine's memory, that of each control group (cgroup, version 2)
+    that this process is in, and that of a Slurm job, each divided by the runs that share it; and
+    the limit of the Dask worker, divided by the number of its threads.
 
     Parameters
     ----------
@@ -319,7 +297,7 @@ def memory_share(sharing: int | None) -> int:
         Runs at a time on this machine; None for the threads of the Dask worker, or one.
     """
     dask = _dask_worker()
-    shared = [_machine_bytes(), *group_limits("memory")]
+    shared = [_machine_bytes(), *group_limits("memory.max")]
     shared += filter(None, [slurm_memory(), dask and dask.memory_manager.memory_limit])
     return int(SHARE * min(shared) / (sharing or (dask and dask.state.nthreads) or 1))
 
@@ -354,45 +332,32 @@ def cpus(
     It is the least of what Slurm states, a task of which has one unless it asks, and the control
     groups allow.
     """
-    limits = [int(share) for share in group_limits("cpu", groups, root)]
+    limits = [int(share) for share in group_limits("cpu.max", groups, root)]
     if "SLURM_JOB_ID" in environment:
         limits.append(_number(environment, "SLURM_CPUS_PER_TASK") or 1)
     return max(1, min(limits, default=1))
 
 
-def group_limits(controller: str, groups: Path = GROUPS, root: Path = ROOT) -> Iterator[float]:
-    """Yield the limits of this process's control groups and of those above: bytes, or CPUs.
+def group_limits(file: str, groups: Path = GROUPS, root: Path = ROOT) -> Iterator[float]:
+    """Yield the limits of this process's control group (version 2) and of those above.
 
     Parameters
     ----------
-    controller
-        ``"cpu"`` or ``"memory"``; it has a tree of its own in version 1.
+    file
+        ``memory.max``, of bytes, or ``cpu.max``, of CPUs: a quota and its period.
     groups
-        The list of groups, with lines ``number:controllers:path``.
+        The list of groups, with lines ``number:controllers:path``; that of version 2 is number 0.
     root
         Where the groups are mounted. A container may see its own group there.
     """
     for line in _text(groups).splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        mount = root / (controller if controllers else "")
-        group = mount / path.lstrip("/")
-        for folder in (group, *group.parents):
-            if folder.is_relative_to(mount):
-                yield from _limits_in(folder, controller)
-
-
-def _limits_in(folder: Path, controller: str) -> Iterator[float]:
-    if controller == "memory":
-        texts = [_text(folder / file) for file in ("memory.max", "memory.limit_in_bytes")]
-        yield from (int(text) for text in texts if text.isdecimal())  # "max" is no limit
-        return
-    quota, _, period = _text(folder / "cpu.max").partition(" ")
-    if not quota:
-        quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
-    if quota.isdecimal() and period.isdecimal() and int(period):  # "max", -1 are no limit
-        yield int(quota) / int(period)
+        if line.startswith("0::"):
+            group = root / line[3:].lstrip("/")
+            for folder in (group, *group.parents):
+                if folder.is_relative_to(root):
+                    limit, _, period = _text(folder / file).partition(" ")
+                    if limit.isdecimal():  # "max" is no limit
+                        yield int(limit) / int(period or 1)
 
 
 def _text(file: Path) -> str:

@@ -8,10 +8,10 @@ draw from `strategies` (Hypothesis) and compare with `oracles` (brute force). Hy
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from dlsched.extras import require
+from dlsched.names import lazy
 from dlsched.testing import oracles, strategies
 
 if TYPE_CHECKING:
@@ -33,22 +33,17 @@ __all__ = [
     "worst_case",
 ]
 
-_MODULES = {
-    "CHECKS": "conformance",
-    "Conformance": "conformance",
-    "check_problem": "conformance",
-    "Finding": "search",
-    "Findings": "heuristic",
-    "check_heuristic": "heuristic",
-    "Worst": "worst",
-    "worst_case": "worst",
+_NAMES = {
+    "conformance": "CHECKS Conformance check_problem",
+    "heuristic": "Findings check_heuristic",
+    "search": "Finding",
+    "worst": "Worst worst_case",
 }
+_public, __dir__ = lazy(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs Hypothesis when it is first asked for; the oracles do without."""
-    if name in _MODULES:
+    if name in __all__:
         require("hypothesis", f"dlsched.testing.{name}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    gone = "; it is gone, use worst_case" if name == "find_worst" else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")
+    return _public(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,7 +127,8 @@ def check_heuristic(
     method = owner.resolve(heuristic)
     drawn = strategy_of(problem) if instances is None else instances
     findings = Findings(problem, method.name)
-    check = _Check(owner, method, findings, oracle, complete, tuple(invariant), seed)
+    optimum = optimum_of(owner, "pass oracle=False") if oracle else None
+    check = _Check(owner, method, findings, optimum, complete, invariant, seed)
     while True:
         finding = first_finding(check, drawn, examples)
         if finding is None:
@@ -136,28 +137,19 @@ def check_heuristic(
         check.known.add(finding.kind)
 
 
+@dataclass
 class _Check:
     """All properties on one instance, but those that are known to fail."""
 
-    def __init__(
-        self,
-        owner: Problem,
-        method: Method,
-        found: Findings,
-        oracle: bool,
-        complete: bool,
-        invariant: tuple[str, ...],
-        seed: int,
-    ) -> None:
-        self.owner = owner
-        self.method = method
-        self.found = found
-        self.seed = seed
-        self.oracle = optimum_of(owner, "pass oracle=False") if oracle else None
-        self.complete = complete
-        self.invariant = invariant
-        self.known: set[str] = set()
-        self.optima: dict[str, Objective | None] = {}
+    owner: Problem
+    method: Method
+    found: Findings
+    oracle: Callable[[Any], Objective | None] | None
+    complete: bool
+    invariant: Collection[str]
+    seed: int
+    known: set[str] = field(default_factory=set)
+    optima: dict[str, Objective | None] = field(default_factory=dict)
 
     def optimum(self, instance: Instance) -> Objective | None:
         """Return the optimum, which takes longest, once for every instance."""

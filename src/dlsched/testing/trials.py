@@ -11,30 +11,26 @@ from typing import Any, NoReturn
 import hypothesis
 
 from dlsched import registry
+from dlsched.api.extending import variant_of
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceChanged, OptionError, describe
 from dlsched.registry import Method, Problem
 from dlsched.results.objective import (
-    SLACK,
     SOLVER_PRECISION,
     TOLERANCE,
     Bound,
-    Level,
+    ByLevel,
     Objective,
     relative_gap,
+    strongest,
 )
+from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.testing.strategies import instances_of
-from dlsched.variants import (
-    Variant,
-    VariantLike,
-    VariantProblem,
-    changed_problem,
-    find_variant,
-)
+from dlsched.variants import VariantLike, VariantProblem, changed_problem
 
 
 class Broken(AssertionError):
@@ -87,21 +83,6 @@ def strategy_of(problem: str) -> Any:
         raise OptionError(message) from error
 
 
-def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
-    """Return the function that finds a problem's optimum by brute force.
-
-    Raises
-    ------
-    OptionError
-        If it has none; with what to do about it.
-    """
-    owner = registry.problem(problem)
-    if not owner.has_module("oracle"):
-        raise OptionError(f"there is no oracle for {problem}; {remedy}")
-    brute_force: Callable[[Any], Objective | None] = owner.module("oracle").brute_force
-    return brute_force
-
-
 def owner_for(problem: str, variant: VariantLike) -> Problem:
     """Return the problem, or a variant of it.
 
@@ -110,13 +91,12 @@ def owner_for(problem: str, variant: VariantLike) -> Problem:
     OptionError
         If the variant is another problem's.
     """
-    if variant is None:
+    found = variant_of(variant)
+    if found is None:
         return registry.problem(problem)
-    found = find_variant(variant) if isinstance(variant, str) else variant
-    owner = changed_problem(found) if isinstance(found, Variant) else found
-    if owner.name != problem:
-        raise OptionError(f"{owner.variant} is for {owner.name}, not for {problem}")
-    return owner
+    if found.problem != problem:
+        raise OptionError(f"{found} is for {found.problem}, not for {problem}")
+    return changed_problem(found)
 
 
 def optimum_of(owner: Problem, remedy: str) -> Callable[[Any], Objective | None]:
@@ -131,7 +111,10 @@ def optimum_of(owner: Problem, remedy: str) -> Callable[[Any], Objective | None]
         If the problem has no brute force.
     """
     if not isinstance(owner, VariantProblem):
-        return oracle_of(owner.name, remedy)
+        if not owner.has_module("oracle"):
+            raise OptionError(f"there is no oracle for {owner.name}; {remedy}")
+        brute_force: Callable[[Any], Objective | None] = owner.module("oracle").brute_force
+        return brute_force
 
     def proved(instance: Any) -> Objective | None:
         result = solve(instance, variant=owner)
@@ -241,29 +224,15 @@ def false_claim(trial: Trial, optimum: Objective | None) -> Broken | None:
             if level.better(best, mine):
                 message = f"it calls {trial.objective} optimal; the optimum is {optimum}"
                 return Broken("wrong_status", message)
-    beaten = _beaten(trial.bounds, optimum)
+    stated = [*trial.bounds, *[()] * len(optimum)]
+    levels = zip(optimum.levels, stated, strict=False)
+    bounds = ByLevel(optimum.levels, [strongest(level, of_level) for level, of_level in levels])
+    beaten = beaten_level(bounds, optimum)
     if beaten is None:
         return None
-    level, bound, value = beaten
-    message = f"it says that {level.name} is at best {bound}; the optimum has {value}"
-    return Broken("wrong_bound", message)
-
-
-def _beaten(
-    bounds: Sequence[Sequence[Bound]], optimum: Objective
-) -> tuple[Level, Bound, Any] | None:
-    """Return a bound that the optimum beats, with its level; within its slack.
-
-    A later level's bounds speak only of solutions that attain those of the earlier levels.
-    """
-    for (level, value), of_level in zip(optimum.pairs(), bounds, strict=False):
-        for bound in of_level:
-            beaten = level.better(value, bound.value)
-            if beaten and relative_gap(value, bound.value) > SLACK[bound.kind]:
-                return level, bound, value
-        if not any(bound.value == value for bound in of_level):
-            return None
-    return None
+    level, value = beaten
+    said = f"{level.name} is at best {getattr(bounds, level.name)}"
+    return Broken("wrong_bound", f"it says that {said}; the optimum has {value}")
 
 
 def precision_of(owner: Problem) -> float:

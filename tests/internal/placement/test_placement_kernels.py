@@ -17,15 +17,15 @@ from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.heuristics import initial_homes, solution_of
 from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.problems.placement.heuristics.tempering import Replicas
-from dlsched.problems.placement.kernels import cell_bound, least_squares, local_search, path_sums
+from dlsched.problems.placement.kernels import cell_bound, local_search, path_sums
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
-    traffic_of,
+    cells_of,
+    penalties_of,
     unplaced,
-    weights_of,
-    whole_cells_of,
 )
+from dlsched.problems.placement.programs.indivisible_bounds import relaxed_squares
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.state import COST, INFEASIBILITY, MOVED, State, state_of
 from dlsched.testing import strategies
@@ -80,7 +80,7 @@ def test_annealing_leaves_the_state_of_its_homes(version: str, temperature: floa
     # The penalty is so low that capacities, quotas of CPU hours and (6) are violated on the way.
     inst = dlsched.generate(
         "placement", 7, tables=40, regions=4, jobs=60, version=version, at_home=0.8,
-        storage_utilization=0.9, experiments=0.5,
+        storage_utilization=0.9,
     )  # fmt: skip
     data, rng, n = arrays(inst), np.random.default_rng(1), 2_000
     state = state_of(data, initial_homes(data))
@@ -112,18 +112,14 @@ def test_changes_of_a_placement(made: Instance, seed: int) -> None:
 
 @drawn(60, st.lists(st.floats(0.01, 0.5), max_size=5), st.lists(st.floats(0, 1), min_size=1,
        max_size=3))  # fmt: skip
-def test_least_squares_are_those_of_brute_force(shares: list[float], goals: list[float]) -> None:
-    """The search = enumeration; the relaxation, and a search cut short, are never above it."""
+def test_divisible_items_have_the_least_squares(shares: list[float], goals: list[float]) -> None:
+    """No placement of the items has less than they have if they are divisible."""
     items, target = np.array(sorted(shares, reverse=True)), np.array(goals)
     optimum = np.inf
     for regions in product(range(len(goals)), repeat=len(shares)):
         load = np.bincount(np.array(regions, dtype=int), items, minlength=len(goals))
         optimum = min(optimum, float(((load - target) ** 2).sum()))
-    for kernel in both(least_squares):
-        assert kernel.min_squares(items, target, 10**6) == pytest.approx(optimum, abs=1e-12)
-        assert kernel.min_squares(items, target, 3) <= optimum + 1e-12
-        load, scratch = np.zeros((2, len(goals)))
-        relaxed = kernel.relaxed_squares(load, target, scratch, items.sum())
+    relaxed = relaxed_squares(-target, float(items.sum()))
     # Water filling: the lowest regions, those below the level, share what is left over.
     deepest = np.cumsum(np.sort(target)[::-1])
     level = max((total - items.sum()) / n for n, total in enumerate(deepest, 1))
@@ -132,19 +128,19 @@ def test_least_squares_are_those_of_brute_force(shares: list[float], goals: list
 
 
 def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> Fraction:
-    """Return the cost of a cell by its weight, each group with all of its bytes, in fractions."""
+    """Return the cost of a cell by its weight, in fractions."""
     k, _ = key
     load = [-row[k] for row in shares.supply]
-    paid, bytes_ = Fraction(0), traffic_of(shares)
+    paid, penalties = Fraction(0), penalties_of(shares)[key]
     for g, part in shares.demand[key].items():
         _, at, jobs = shares.groups[g]
         home = {f"t{t}": homes[t] for t in at}
         region = shares.instance.region_of(shares.instance.jobs[jobs[0]], home)
         if region is None:
-            paid += bytes_[g]
+            paid += penalties[g]
         else:
             load[region] += part
-    return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
+    return sum((d**2 for d in load), Fraction(0)) + paid
 
 
 @drawn(12, strategies.placement(max_jobs=6, scales=True), quick=4)
@@ -154,7 +150,7 @@ def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
     regions = range(len(instance.regions))
     placements = list(product(regions, repeat=len(instance.tables)))
     given = np.array([t % (len(regions) + 1) - 1 for t in range(len(instance.tables))])
-    for key, (cell, _) in whole_cells_of(shares).items():
+    for key, cell in cells_of(shares).items():
         costs = {homes: exact_cost(shares, key, homes) for homes in placements}
         agreeing = [
             cost for homes, cost in costs.items()
@@ -182,7 +178,7 @@ def test_cells_by_hand(
     n = len(share)
     cell = Cell(
         np.array(share), penalty * np.array(share), np.zeros(n, dtype=np.int64),
-        np.arange(0, 2 * n + 1, 2), np.arange(2 * n), np.arange(2 * n), np.arange(n), np.arange(n),
+        np.arange(0, 2 * n + 1, 2), np.arange(2 * n), np.arange(2 * n), np.arange(n),
         np.array(target), np.array([target.index(part) for part in target]),
     )  # fmt: skip
     for kernel in both(cell_bound):

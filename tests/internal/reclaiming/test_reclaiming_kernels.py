@@ -45,23 +45,22 @@ def test_corrected_scores_are_those_of_the_definition(options: dict[str, Any]) -
     """After jobs are preempted and resumed, relief, idle servers and collateral are as defined."""
     made = dlsched.generate("reclaiming", 1, servers=30, churn=2.0, odd=0.5, **options)
     arrays, rng = layout_of(made), np.random.default_rng(1)
-    layout, jobs = PYTHON.Layout(arrays), len(arrays.weight)
-    preempted, servers = np.zeros(jobs, dtype=np.uint8), range(len(arrays.jobs_at) - 1)
-    scores = PYTHON.Scores(len(servers), jobs)
+    jobs, servers = len(arrays.weight), range(len(arrays.jobs_at) - 1)
+    preempted = np.zeros(jobs, dtype=np.uint8)
+    scores = PYTHON.Search(arrays, preempted, DOUBLINGS)
     for s in servers:
-        PYTHON.recount(layout, preempted, scores, s)
+        scores.recount(s)
     for s in servers:
         if scores.running[s]:
-            PYTHON.measure(layout, preempted, scores, s, DOUBLINGS)
+            scores.measure(s)
     for _ in range(12):
-        count, before = 0, sum(running == 0 for running in scores.running)
+        before = sum(running == 0 for running in scores.running)
         for j in rng.choice(jobs, 3, replace=False):
-            preempted[j] = not preempted[j]
-            count = PYTHON.note(layout, scores, j, count)
-        gained = PYTHON.update(layout, preempted, scores, DOUBLINGS, count)
+            scores.turn(j, not preempted[j])
+        gained = scores.update()
         assert gained == sum(running == 0 for running in scores.running) - before
         for s, expected in enumerate(by_definition(arrays, preempted, 1)):
-            damage = PYTHON.collateral(layout, preempted, scores, 1, s) if expected[1] else 0
+            damage = scores.collateral(1, s) if expected[1] else 0
             assert (scores.relief[s], scores.idle[s], damage) == pytest.approx(expected)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,11 +11,20 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from dlsched.problems.interleaving import iteration_time
-from dlsched.problems.interleaving.structures.groups import best_offsets
+from dlsched.problems.interleaving.structures.groups import best_offsets, unpadded
 from dlsched.simulation.kernels import seeded_groups as kernel
-from dlsched.simulation.policies.muri_seeded import Queue, seeded_groups
 from dlsched.simulation.policies.synergy_prices import Demands, costs
 from kernel_sources import as_python
+
+
+class Queue(NamedTuple):
+    """Jobs in a queue, as the kernel takes them."""
+
+    stages: Any
+    gpus: Any
+    profile: Any
+    weights: Any
+    order: Any
 
 
 def queue_of(rows: Sequence[tuple[int, tuple[int, ...], int]], unit: float) -> Queue:
@@ -79,7 +89,7 @@ def test_groups_are_possible_and_near_the_best() -> None:
         rows = [(int(rng.integers(1, 3)), tuple(s), int(rng.integers(1, 1000)))
                 for s in stages.tolist()]  # fmt: skip
         queue = queue_of(rows, unit)
-        groups, seeds = seeded_groups(queue, budget, fill), seeds_of(queue, budget, fill)
+        groups, seeds = unpadded(kernel.grow(*queue, budget, fill)), seeds_of(queue, budget, fill)
         members = [j for group in groups for j in group]
         assert len(members) == len(set(members))
         assert len(groups) == len(seeds) and set(seeds) <= set(members)

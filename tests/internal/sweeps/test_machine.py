@@ -39,30 +39,24 @@ def test_slurm_variables() -> None:
 
 
 def test_cpus(tmp_path: Path) -> None:
-    """Both versions' quotas count, whole CPUs only, at least one; the least limit wins."""
+    """Quotas count, whole CPUs only, at least one; the least limit wins."""
     nothing = groups(tmp_path / "a", {"job/cpu.max": "max 100000"})
     assert work.cpus({}, *nothing) == 1
     second = groups(tmp_path / "b", {"job/cpu.max": "350000 100000", "cpu.max": "max 100000"})
     assert work.cpus({}, *second) == 3
     assert work.cpus(JOB | {"SLURM_CPUS_PER_TASK": "2"}, *second) == 2
-    files = {"cpu/job/cpu.cfs_quota_us": "50000", "cpu/job/cpu.cfs_period_us": "100000"}
-    first = groups(tmp_path / "c", files, "3:cpu,cpuacct:/job\n")
-    assert work.cpus({}, *first) == 1
+    less = groups(tmp_path / "c", {"job/cpu.max": "50000 100000"})
+    assert work.cpus({}, *less) == 1
 
 
 def test_memory_of_control_groups(tmp_path: Path) -> None:
-    """In both versions the group and all above it count; "max" is none; there may be no group."""
+    """The group and all above it count; "max" is none; there may be no group."""
     files = {"job/step": "max\n", "job": f"{4 * GIB}\n", ".": f"{8 * GIB}\n", "other": "1\n"}
     second = groups(tmp_path / "2", {f"{name}/memory.max": t for name, t in files.items()})
-    assert sorted(work.group_limits("memory", *second)) == [4 * GIB, 8 * GIB]
-    most = 9223372036854771712
-    files = {"memory/docker/x": f"{2 * GIB}\n", "memory": f"{most}\n"}
-    files = {f"{name}/memory.limit_in_bytes": text for name, text in files.items()}
-    first = groups(tmp_path / "1", files, "4:memory:/docker/x\n3:cpuset:/\n0::/\n")
-    assert sorted(work.group_limits("memory", *first)) == [2 * GIB, most]
-    hidden = groups(tmp_path / "1", {}, "4:memory:/not/visible/here\n")
-    assert list(work.group_limits("memory", *hidden)) == [most]
-    assert list(work.group_limits("memory", tmp_path / "nothing", tmp_path)) == []
+    assert sorted(work.group_limits("memory.max", *second)) == [4 * GIB, 8 * GIB]
+    hidden = groups(tmp_path / "2", {}, "4:memory:/job\n0::/not/visible/here\n")
+    assert list(work.group_limits("memory.max", *hidden)) == [8 * GIB]
+    assert list(work.group_limits("memory.max", tmp_path / "nothing", tmp_path)) == []
 
 
 def test_least_limit(monkeypatch: pytest.MonkeyPatch) -> None:

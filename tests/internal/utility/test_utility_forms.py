@@ -15,11 +15,10 @@ from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
 from dlsched.problems.utility.exact import form_choices
 from dlsched.problems.utility.programs import forms
-from dlsched.problems.utility.programs.finish_costs import NEVER, least_costs, suffices
+from dlsched.problems.utility.programs.finish_costs import NEVER, least_costs
 from dlsched.problems.utility.programs.finish_form import Finishes, IntegerPrices
 from dlsched.problems.utility.programs.forms import FORMS, runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
-from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.bounds import Forms
 from dlsched.proofs.check import Form, InvalidProof, aim
 from dlsched.proofs.forms.choice import FormChoice
@@ -72,23 +71,12 @@ def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
     return True
 
 
-@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
-def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) -> None:
-    """Integers of `work` that do not hold are told from those that do, and none gets into a row."""
-    rng = np.random.default_rng(seed)
-    jobs = [j for j, fewest in enumerate(instance.fewest) if fewest]
-    for j in jobs:
-        gains, need = rng.integers(0, 5, len(instance.speeds[j])).tolist(), int(rng.integers(1, 9))
-        assert suffices(instance, j, gains, need) == _holds(instance, j, gains, need)
-
-    def false(gains: Sequence[Fraction], *others: object, **more: object) -> Units:
-        return Units((0,) * len(gains), 1, exact=True)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forms, "units", false)
-        found = Finishes(instance, 0, Fraction(0))
-        for j in jobs:
-            assert _holds(instance, j, *forms.units_of(found, j))
+@drawn(25, strategies.utility(scales=False))
+def test_units_of_a_row_are_those_of_the_work(instance: Instance) -> None:
+    """All numbers of slots at each speed that complete a job have gains of the need."""
+    found = Finishes(instance, 0, Fraction(0))
+    for j in (j for j, fewest in enumerate(instance.fewest) if fewest):
+        assert _holds(instance, j, *forms.units_of(found, j))
 
 
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:

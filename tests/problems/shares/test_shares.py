@@ -131,7 +131,7 @@ def test_flat_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[1]", "does not have exactly the fields"),
+        ("[1]", "is not an object"),
         ("nonsense", "is not JSON"),
         ('{"v100": {"A": {"null": -1}}}', "is negative"),
         ('{"v100": {"A": {"null": "fast"}}}', "is not a number"),

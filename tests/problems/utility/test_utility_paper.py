@@ -1,15 +1,12 @@
 """Hadar's example of section II-A and its Figure 1; generated and measured instances."""
 
-import json
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dlsched
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 
 KINDS = ("V100", "P100", "K80")
 RATES = {1: (10, 32), 10: (4.4, 4.4), 50: (1.6, 109), 100: (2.5, 23)}
@@ -89,21 +86,12 @@ def test_the_models_follow_the_size() -> None:
     assert sizes == set(RATES)
 
 
-def rates_file(folder: Path, *rows: tuple[str, int, dict[str, float]]) -> Path:
-    """Write measured rates: the kind of a job, its workers, and its iterations a second."""
-    names = ("job_type", "scale_factor", "iterations_per_second")
-    path = folder / "rates.json"
-    path.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
-    return path
-
-
-def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
-    """A small job's rates are those of a ResNet-18; a group that the file lacks draws from all."""
-    path = rates_file(
-        tmp_path, ("ResNet-18 (batch size 16)", 1, {"v100": 2.0}),
-        ("LM (batch size 5)", 1, {"k80": 1.0}),
-    )  # fmt: skip
-    made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
+def test_measured_rates_follow_the_size() -> None:
+    """Rates are those of the size's group, or of all where it has none."""
+    measured = {"small": [{"V100": 2.0}], "": [{"V100": 2.0}, {"K80": 1.0}]}
+    made = dlsched.generate(
+        "utility", 1, jobs=40, slots=900, gpus=9, utilization=None, rates=measured
+    )
     rates = {True: set(), False: set()}
     for job, hours in zip(made.jobs, _hours(made), strict=True):
         rates[hours < 1].add(tuple(job.rates.items()))
@@ -122,17 +110,3 @@ def test_utilization_is_kept() -> None:
     """The jobs' GPU hours on the fastest type are the share of the horizon's that was asked for."""
     made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, utilization=0.7)
     assert 3600 * sum(_hours(made)) / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
-
-
-def test_measured_rates_are_used(tmp_path: Path) -> None:
-    """Rates are those of the file; zeros, other types and other numbers of workers are left out."""
-    path = rates_file(
-        tmp_path, ("a", 1, {"v100": 4.5, "k80": 0}), ("b", 2, {"v100": 9}), ("c", 1, {"tpu": 9})
-    )
-    made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
-    assert all(job.rates == {"V100": 4.5} for job in made.jobs)
-    with pytest.raises(dlsched.InstanceError, match="no job of 1 workers"):
-        from_throughputs(rates_file(tmp_path, ("b", 2, {"v100": 9})), jobs=3, slots=9, gpus=3)
-    path.write_text('{"a": 1}')
-    with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
-        from_throughputs(path, jobs=3, slots=9, gpus=3)

@@ -20,7 +20,7 @@ from dlsched.problems.shares.structures.kinds import (
     line,
     parts,
 )
-from dlsched.problems.shares.structures.times import Times, solution_of, times_of
+from dlsched.problems.shares.structures.times import solution_of, times_of
 
 ESTIMATED = ("value",)
 """The level whose value in the model is an upper bound: finish times by their tangents."""
@@ -29,7 +29,7 @@ ROUNDED = True
 NAMEABLE: dict[str, str] = {}
 """A variant cannot name totals of kinds, as shares are rounded after them."""
 _BITS = 50
-_NEGLIGIBLE = 2**30
+NEGLIGIBLE = 2**30
 """A job that needs no more than its time by this for the ceiling's value has no row."""
 
 
@@ -68,7 +68,7 @@ def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = Fa
     m.UNIT, m.AT, m.HELD = math.ldexp(1.0, math.frexp(float(ceiling(instance)))[1]), at, {}
     m.value = pyo.Objective(expr=m.UNIT * m.level, sense=pyo.maximize)
     m.GRANULARITY = {"value": 0}
-    every = list(parts(instance, kinds, m.y, m.z))
+    every = list(parts(instance, kinds, {**m.y, **m.z}))
     _add_limits(instance, m, kinds, every)
     _add_values(instance, m, kinds, every, integers)
     return m
@@ -130,7 +130,7 @@ def _add_values(
 
     def least(m: Any, c: str) -> Any:
         needs = lines[c][1] * max(rate for rate, _ in work[c])
-        if instance.objective == "total" or needs > _NEGLIGIBLE * unit:
+        if instance.objective == "total" or needs > NEGLIGIBLE * unit:
             return pyo.Constraint.Skip
         return row(lines[c][0] / unit, values(c, kinds[c].count))
 
@@ -154,23 +154,20 @@ def _up(number: Fraction, integer: bool) -> float:
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return a solution close to the values of the model's variables; see `solution_of`."""
-    alone = {key: y.value for key, y in m.y.items() if y.value}
-    beside = {key: z.value for key, z in m.z.items() if z.value}
+    times = {key: var.value for key, var in (*m.y.items(), *m.z.items()) if var.value}
     level = Fraction(m.UNIT) * Fraction(m.level.value or 0)
     needs = {}
     for name, kind in kinds_of(instance).items() if instance.objective != "total" else ():
         constant, slope = line(instance, kind.example, m.AT)
         if slope:
             needs[name] = (m.HELD.get(name, level) - constant) / slope
-    return solution_of(instance, Times(alone, beside), needs)
+    return solution_of(instance, times, needs)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in a solution."""
     times = times_of(instance, solution)
-    for key, y in m.y.items():
-        y.set_value(float(times.alone.get(key, 0)), skip_validation=True)
-    for key, z in m.z.items():
-        z.set_value(float(times.beside.get(key, 0)), skip_validation=True)
+    for key, var in (*m.y.items(), *m.z.items()):
+        var.set_value(float(times.get(key, 0)), skip_validation=True)
     worth = value_of(instance, solution) / Fraction(m.UNIT)
     m.level.set_value(float(worth), skip_validation=True)

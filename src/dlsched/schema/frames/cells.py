@@ -27,13 +27,15 @@ def plain(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
+    import pandas as pd
+
     if isinstance(value, np.generic):
         value = value.item()
-    if is_missing(value):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return MISSING
     if isinstance(value, (float, Decimal, Fraction)):
         return _whole(value)
-    if isinstance(value, Mapping) or is_pandas(value, "Series"):
+    if isinstance(value, (Mapping, pd.Series)):
         return {plain(key): plain(entry) for key, entry in dict(value).items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [plain(entry) for entry in value]
@@ -54,18 +56,3 @@ def column(series: pandas.Series[Any]) -> list[Any]:
     for i in np.flatnonzero(series.isna()):
         values[i] = MISSING
     return list(map(plain, values))
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, NaT, NA."""
-    if isinstance(value, float):
-        return math.isnan(value)
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
-def is_pandas(value: object, name: str) -> bool:
-    """Whether a value is an object of pandas, which is imported only if the caller has done so."""
-    return any(
-        kind.__name__ == name and kind.__module__.partition(".")[0] == "pandas"
-        for kind in type(value).__mro__
-    )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
 from dlsched.schema.flaws import FieldPath, flaws
-from dlsched.schema.frames.cells import MISSING, is_pandas, plain
+from dlsched.schema.frames.cells import MISSING, plain
 from dlsched.schema.frames.frame import WHERE, Frame, flaw, place, unknown
 from dlsched.schema.frames.layout import (
     SINGLE,
@@ -96,6 +96,8 @@ class Reader:
     """
 
     def __init__(self, model: type[Document], parts: Mapping[str, Any]) -> None:
+        import pandas as pd
+
         self.model = model
         self.parts = {name: part for name, part in parts.items() if part is not None}
         self.origins: dict[FieldPath, Origin] = {}
@@ -108,7 +110,7 @@ class Reader:
             try:
                 if name not in names:
                     raise unknown(name, "is neither a frame nor a field", name, names)
-                if name in known and is_pandas(part, "DataFrame"):
+                if name in known and isinstance(part, pd.DataFrame):
                     self.frames[name] = Frame(known[name], part)
                 elif name in known and known[name].parents:
                     problem = f"is of type {type(part).__name__}"
@@ -125,6 +127,8 @@ class Reader:
         InstanceError
             Naming frame, row and column, if the frames do not fit together.
         """
+        import pandas as pd
+
         data = self._single_values()
         for name in nested_fields(self.model):
             shape = shapes(self.model)[name]
@@ -132,7 +136,7 @@ class Reader:
                 data[name] = self._entries(Branch(self.frames[name], (), (name,)))
             elif name in self.parts:
                 part = self.parts[name]
-                listed = shape.kind == "list" and is_pandas(part, "Series")
+                listed = shape.kind == "list" and isinstance(part, pd.Series)
                 data[name] = plain(list(part) if listed else part)
             else:
                 inner = [n for n in self.frames if n.startswith(f"{name}_")]
@@ -143,13 +147,15 @@ class Reader:
 
     def _single_values(self) -> dict[str, Any]:
         """Return the single values: those given by name, and those of the frame with one row."""
+        import pandas as pd
+
         given = self.parts.get(SINGLE, {})
         names = value_fields(self.model)
-        if is_pandas(given, "DataFrame"):
+        if isinstance(given, pd.DataFrame):
             if len(given) != 1:
                 raise flaw(SINGLE, None, None, f"has {len(given)} rows", "give one row")
             given = given.iloc[0]
-        if not isinstance(given, Mapping) and not is_pandas(given, "Series"):
+        if not isinstance(given, (Mapping, pd.Series)):
             problem = f"is of type {type(given).__name__}"
             raise InstanceError(WHERE, SINGLE, problem, "give a pandas.DataFrame with one row")
         keys = list(given.keys())

@@ -11,6 +11,9 @@ from itertools import pairwise, product
 from operator import itemgetter, le, mul
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dlsched.errors import OptionError
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
@@ -18,6 +21,7 @@ from dlsched.simulation.workload.eligibility import Eligibility, eligibility
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
 
+Floats = NDArray[np.float64]
 Amount = TypeVar("Amount", int, Fraction)
 Steps = tuple[tuple[int, int], ...]
 """(time in microseconds, work per microsecond from then on), the first at 0; whole numbers."""
@@ -260,7 +264,9 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
     own mode: of several types all are as slow as the slowest, of both pools each is at most as fast
     as its type. A job with a matrix holds the CPUs and memory of its mode at least, as its
     throughput is that of the entries that its amounts reach: those that the policy states, or those
-    of `Matrix.proportional`.
+    of `Matrix.proportional`. A job with a goodput has a mode for each number of GPUs of a class, as
+    fast as in the part of its training, and on as many servers, where it is fastest: of several
+    types all are as slow as the slowest with all GPUs.
 
     Raises
     ------
@@ -296,6 +302,7 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
             job.scaling_loss,
             job.gpu_type,
             job.profile,
+            job.goodput and job.goodput.numbers,
             place,
             *job.rates.items(),
         )
@@ -364,21 +371,35 @@ def _modes(
     usable: Sequence[bool],
     amounts: Sequence[str],
 ) -> Iterator[Mode]:
-    work = Fraction(job.throughput(job.gpus))
-    most = Fraction(job.throughput(job.max_gpus))
     lent = [c.pool == LOAN for c in classes]
     for i, gpu_class in enumerate(classes):
-        speed = Fraction(1)
-        if job.rates and job.gpu_type is not None:
-            speed = Fraction(job.rates.get(gpu_class.kind or "", 0)) / job.rates[job.gpu_type]
-        if not speed or not usable[i]:
+        if not usable[i]:
             continue
-        for point in _throughputs(matrix):
-            area = work / (speed * point.relative)
+        for length, area, point in _paces(job, matrix, gpu_class.kind):
             uses = [area * (i == k) for k in range(len(classes))]
             uses += [area * lent[i]] * (sum(lent) > 1)
             uses += [area * getattr(point, name) for name in amounts]
-            yield Mode(area / most, tuple(uses))
+            yield Mode(length, tuple(uses))
+
+
+def _paces(
+    job: Job, matrix: Matrix | None, kind: str | None
+) -> Iterator[tuple[Fraction, Fraction, Throughput]]:
+    """Yield time and GPU time per work on GPUs of a type, with CPUs and memory per GPU."""
+    if job.goodput is not None:
+        parts = range(len(job.goodput.noise))
+        for gpus in range(job.min_gpus, job.max_gpus + 1):
+            speeds = (job.goodput_speed(p, kind, n, gpus) for p in parts for n in (1, 2))
+            if speed := max(speeds):
+                yield 1 / speed, gpus / speed, Throughput(Fraction(1))
+        return
+    speed = Fraction(1)
+    if job.rates and job.gpu_type is not None:
+        speed = Fraction(job.rates.get(kind or "", 0)) / job.rates[job.gpu_type]
+    work, most = (Fraction(job.throughput(gpus)) for gpus in (job.gpus, job.max_gpus))
+    for point in _throughputs(matrix) if speed else ():
+        area = work / (speed * point.relative)
+        yield area / most, area, point
 
 
 def _throughputs(matrix: Matrix | None) -> Iterator[Throughput]:

@@ -20,12 +20,10 @@ from operator import add, mul
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.simulation.bounds.demands import Demands, Pool, pool, weighted_sum
-from dlsched.simulation.bounds.sharing import Sharing, group_facet, mixtures, stage_facet
+from dlsched.simulation.bounds.sharing import Sharing, group_facet, least, mixtures, stage_facet
 
-Floats = NDArray[np.float64]
 SUBMISSIONS = 12
 """Times of submission, at most, from which on the resources are counted."""
 LONG_JOBS = 2000
@@ -126,71 +124,33 @@ def solve(d: Demands) -> Multipliers:
     return _solve_dual(d, times, groups)
 
 
-class _Dual(NamedTuple):
-    """The program of the multipliers by which groups of jobs take longest.
-
-    It maximises the bound of multipliers whose weights add up to 1, see `evaluate`. Its columns are
-    the multipliers by time and resource, those of jobs, and the cost of each group of jobs, which
-    is at most that of each of its modes.
-
-    Attributes
-    ----------
-    gain, weight
-        Of the columns, in the bound, and in the sum that is 1.
-    costs
-        A row for each group and mode, which is at most 0.
-    """
-
-    gain: Floats
-    weight: Floats
-    costs: Any
-
-    def solve(self) -> Floats:
-        """Return the best values of the columns; without an answer of HiGHS, some valid ones."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_matrix
-
-        solve: Any = linprog  # its stubs have no sparse matrices
-        solved = solve(
-            -self.gain,
-            A_ub=self.costs,
-            b_ub=np.zeros(self.costs.shape[0]),
-            A_eq=csr_matrix(self.weight[None, :]),
-            b_eq=np.ones(1),
-            method="highs",
-        )
-        values: Floats = solved.x if solved.x is not None else self.weight
-        return values
-
-
 def _solve_dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> Multipliers:
-    """Return the multipliers by which groups of jobs, with their work, take longest."""
-    dual = _dual(d, times, groups)
-    multipliers = dual.solve()[: len(dual.weight) - len(groups)]
+    """Return the multipliers by which groups of jobs, with their work, take longest.
+
+    The program maximises the bound of multipliers whose weights add up to 1, see `evaluate`. Its
+    columns are the multipliers by time and resource, those of jobs, and the cost of each group of
+    jobs, which is at most that of each of its modes. Without an answer of HiGHS, some valid ones
+    are returned.
+    """
+    scale = float(max(*d.release, *d.work)) or 1.0
+    most = np.array([float(resource.most) for resource in d.resources])
+    long = [group.job for group in groups if group.job is not None]
+    of_cells = np.tile(most, len(times))
+    weight = np.concatenate((of_cells, np.ones(len(long)), np.zeros(len(groups))))
+    time_of_cells = np.repeat(np.array(times, float) / scale, len(most))
+    release = np.array([d.release[j] / scale for j in long])
+    gain = np.concatenate((of_cells * time_of_cells, release, np.ones(len(groups))))
+    rows = _cost_rows(d, len(times), groups, scale)
+    solved = least(-gain, rows, np.zeros(rows.shape[0]), A_eq=weight[None, :], b_eq=[1])
+    multipliers = (weight if solved is None else solved)[: len(weight) - len(groups)]
     largest = max(float(multipliers.max()), 0.0) or 1.0
     whole = [max(0, math.floor(value / largest * GRID)) for value in multipliers.tolist()]
-    cells = len(times) * len(d.resources)
+    cells = len(times) * len(most)
     of_resources = np.array(whole[:cells], object).reshape(len(times), -1)
-    long = [group.job for group in groups if group.job is not None]
-    of_jobs = dict(zip(long, whole[cells:], strict=True))
     return Multipliers(
         times,
         tuple(map(tuple, of_resources.tolist())),
-        {j: value for j, value in of_jobs.items() if value},
-    )
-
-
-def _dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> _Dual:
-    scale = float(max(*d.release, *d.work)) or 1.0
-    most = np.array([float(resource.most) for resource in d.resources])
-    cell_weight = np.tile(most, len(times))
-    cell_time = np.repeat(np.array(times, float) / scale, len(most))
-    long = [group.job for group in groups if group.job is not None]
-    release = np.array([d.release[j] / scale for j in long])
-    return _Dual(
-        gain=np.concatenate((cell_weight * cell_time, release, np.ones(len(groups)))),
-        weight=np.concatenate((cell_weight, np.ones(len(long)), np.zeros(len(groups)))),
-        costs=_cost_rows(d, len(times), groups, scale),
+        {j: value for j, value in zip(long, whole[cells:], strict=True) if value},
     )
 
 

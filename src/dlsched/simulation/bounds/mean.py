@@ -31,7 +31,15 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds import pooled
-from dlsched.simulation.bounds.demands import Capacity, Demands, Kind, Resource, pool, weighted_sum
+from dlsched.simulation.bounds.demands import (
+    Capacity,
+    Demands,
+    Floats,
+    Kind,
+    Resource,
+    pool,
+    weighted_sum,
+)
 from dlsched.simulation.bounds.makespan import capacity_weights
 from dlsched.simulation.bounds.pooled import intervals_and_prices, prices_between
 from dlsched.simulation.bounds.sharing import Sharing, group_facet, mixtures, stage_facet
@@ -164,7 +172,7 @@ class Relaxation:
         ends: int = (sum(self.release.tolist()) << bits) + sum(inner.worth.tolist())
         return Fraction(ends * self.unit - paid, 2**bits)
 
-    def slope(self, inner: Inner) -> NDArray[np.float64]:
+    def slope(self, inner: Inner) -> Floats:
         """Return the resources used less what there is, in units of time."""
         slope = -self._available
         for uses, modes, time in zip(self.uses, inner.modes, inner.used, strict=True):
@@ -172,7 +180,7 @@ class Relaxation:
         return slope
 
     @cached_property
-    def _available(self) -> NDArray[np.float64]:
+    def _available(self) -> Floats:
         """What there is of each resource by interval, in units of time."""
         return (self.amounts / (self.parts * self.unit)).astype(float)
 
@@ -215,7 +223,6 @@ def integrals(resource: Resource, times: Sequence[int]) -> list[Fraction]:
     return [after - before for before, after in pairwise(until)] + [Fraction(0)]
 
 
-Floats = NDArray[np.float64]
 INTERVALS = 2000
 ROUNDS = 500
 EFFORT = 150_000_000

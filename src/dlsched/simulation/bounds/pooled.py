@@ -21,9 +21,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dlsched.simulation.bounds.demands import Capacity, Pool, weighted_sum
+from dlsched.simulation.bounds.demands import Capacity, Floats, Pool, weighted_sum
 
 
 def total_of_submission_and_length(d: Pool) -> Fraction:
@@ -116,7 +115,6 @@ def stretches(
             heapq.heappush(queue, (left[j] if by_remaining else key, j))
 
 
-Floats = NDArray[np.float64]
 EVEN = 24
 """Intervals after the last completion on the pooled machine."""
 AFTER = 1.02
@@ -193,20 +191,11 @@ class _Lines(NamedTuple):
 
 
 def _busy_lines(d: Pool) -> _Lines:
+    """Return the prices while jobs are done, in the order of time."""
     capacity = d.capacity
     work = stretches(d, capacity, list(d.area), by_remaining=False)
-    rows = [(j, capacity.reached(s), capacity.reached(e)) for j, s, e in work if e > s]
-    return _lines(np.array(rows, float).reshape(-1, 3), np.array(d.area, float))
-
-
-def _lines(rows: Floats, area: Floats) -> _Lines:
-    """Return the prices while jobs are done.
-
-    Parameters
-    ----------
-    rows
-        Job, begin and end of the stretches in which jobs are done.
-    """
+    stretched = [(j, capacity.reached(s), capacity.reached(e)) for j, s, e in work if e > s]
+    rows, area = np.array(stretched, float).reshape(-1, 3), np.array(d.area, float)
     jobs, begin, end = rows.T
     first = np.zeros(len(rows))
     last = np.zeros(len(rows))

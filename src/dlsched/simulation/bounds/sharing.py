@@ -15,16 +15,19 @@ from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.demands import (
     Demands,
+    Floats,
     Mode,
     Resource,
     demands,
     gpus_over_time,
     weighted_sum,
 )
-from dlsched.simulation.engine.speeds import Stages, least_iteration_time
+from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
@@ -34,35 +37,21 @@ GRID = 2**30
 """Charges are rounded down to multiples of the largest time over this."""
 
 
-class Groups(NamedTuple):
-    """All groups that there can be.
-
-    Attributes
-    ----------
-    kinds
-        Number of kinds of jobs.
-    times
-        From the kinds of a group's members, ascending, to the least time of its iteration. Every
-        kind alone is a group.
-    """
-
-    kinds: int
-    times: Mapping[tuple[int, ...], Fraction]
+Groups = Mapping[tuple[int, ...], Fraction]
+"""All groups that there can be, by the kinds of their members, ascending: the least time of an
+iteration. Every kind alone is a group."""
 
 
-def count_groups(kinds: int, most: int) -> int:
-    """Return the number of groups of one to `most` jobs, of which several may be of a kind."""
-    return sum(math.comb(kinds + size - 1, size) for size in range(1, most + 1))
+def least(objective: Floats, rows: Any, limits: Floats, **equations: Any) -> Floats | None:
+    """Return the solution of a linear program that HiGHS minimises; None without an answer."""
+    from scipy.optimize import linprog
+
+    solve: Any = linprog  # its stubs have no sparse matrices
+    found: Floats | None = solve(objective, A_ub=rows, b_ub=limits, method="highs", **equations).x
+    return found
 
 
-def groups(kinds: int, most: int, time: Callable[[tuple[int, ...]], Fraction]) -> Groups:
-    """Return all groups of one to `most` jobs, with the least time of an iteration of each."""
-    sizes = range(1, most + 1)
-    members = chain.from_iterable(combinations_with_replacement(range(kinds), n) for n in sizes)
-    return Groups(kinds, {group: time(group) for group in members})
-
-
-def best_charges(known: Groups, weights: Sequence[float]) -> tuple[Fraction, ...]:
+def best_charges(groups: Groups, weights: Sequence[float]) -> tuple[Fraction, ...]:
     """Return valid charges with a large sum of weight x charge.
 
     The solver's charges are rounded, and then shrunk until every group's sum is exactly at most its
@@ -73,30 +62,24 @@ def best_charges(known: Groups, weights: Sequence[float]) -> tuple[Fraction, ...
     weights
         Of each kind, 0 or more.
     """
-    import numpy as np
-    from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
-    times = known.times.values()
-    columns = list(chain.from_iterable(known.times))
-    ends = np.cumsum([0, *map(len, known.times)])
-    matrix = csr_matrix((np.ones(len(columns)), columns, ends), (len(times), known.kinds))
-    matrix.sum_duplicates()
-    scale = max(weights) or 1.0
-    objective = -np.array(weights) / scale - 1e-9
-    limits = np.array(list(map(float, times)))
-    solve: Any = linprog  # its stubs have no sparse matrices
-    solved = solve(objective, A_ub=matrix, b_ub=limits, method="highs")
-    values = solved.x if solved.x is not None else np.zeros(known.kinds)
-    unit = Fraction(max(times)) / GRID
-    charges = [max(0, math.floor(Fraction(x) / unit)) * unit for x in values.tolist()]
-    return valid(known, charges)
+    members = list(chain.from_iterable(groups))
+    ends = np.cumsum([0, *map(len, groups)])
+    rows = csr_matrix((np.ones(len(members)), members, ends), (len(groups), len(weights)))
+    rows.sum_duplicates()
+    objective = -np.array(weights) / (max(weights) or 1.0) - 1e-9
+    solved = least(objective, rows, np.array(list(map(float, groups.values()))))
+    values = [0.0] * len(weights) if solved is None else solved.tolist()
+    unit = Fraction(max(groups.values())) / GRID
+    charges = [max(0, math.floor(Fraction(x) / unit)) * unit for x in values]
+    return valid(groups, charges)
 
 
-def valid(known: Groups, charges: Sequence[Fraction]) -> tuple[Fraction, ...]:
+def valid(groups: Groups, charges: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Return charges shrunk by one factor until they are valid."""
     factor = Fraction(1)
-    for group, time in known.times.items():
+    for group, time in groups.items():
         total = sum((charges[kind] for kind in group), Fraction(0))
         if total * factor > time:
             factor = time / total
@@ -216,7 +199,7 @@ def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
     for kinds, known in sharing.families:
         if known is None:
             return None
-        if len(known.times) == 1:
+        if len(known) == 1:
             continue
         weights = [loads[k] / float(sharing.alone[k]) for k in kinds]
         for k, charge in zip(kinds, best_charges(known, weights), strict=True):
@@ -246,15 +229,17 @@ def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
         raise OptionError("the jobs have no stages; sharing is undefined")
     d = demands(workload, cluster)
     gpus = [min(sum(mode.uses[: d.classes]) for mode in kind.modes) for kind in d.kinds]
-    kinds_of_jobs = [_Kind(job.min_gpus, job.max_gpus, job.stages) for job in workload.jobs]
+    kinds_of_jobs = [(job.min_gpus, job.max_gpus, job.stages) for job in workload.jobs]
     number = {kind: k for k, kind in enumerate(dict.fromkeys(kinds_of_jobs))}
-    kinds = list(number)
-    stages = [(*map(Fraction, k.stages), *[Fraction(0)] * (most - len(k.stages))) for k in kinds]
+    stages_of_kind = [stages for *_, stages in number]
+    stages = [(*map(Fraction, s), *[Fraction(0)] * (most - len(s))) for s in stages_of_kind]
+    # Without stages a job is alone.
+    ranges = [GpuRange(low, high, len(s) if any(s) else 1) for low, high, s in number]
 
     def time(group: tuple[int, ...]) -> Fraction:
         if len(group) == 1:
             return sum(stages[group[0]], Fraction(0))
-        return least_iteration_time(tuple(sorted(kinds[k].stages for k in group)))
+        return least_iteration_time(tuple(sorted(stages_of_kind[k] for k in group)))
 
     return Sharing(
         gpus=Resource("GPUs", gpus_over_time(cluster, range(len(cluster.servers)))),
@@ -265,21 +250,8 @@ def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
         kind=tuple(number[kind] for kind in kinds_of_jobs),
         alone=tuple(sum(times, Fraction(0)) for times in stages),
         stages=tuple(stages),
-        families=families([kind.range for kind in kinds], time),
+        families=families(ranges, time),
     )
-
-
-class _Kind(NamedTuple):
-    """What decides with whom a job can share its GPUs: how many it can have, and its stages."""
-
-    min_gpus: int
-    max_gpus: int
-    stages: Stages
-
-    @property
-    def range(self) -> GpuRange:
-        """Its GPUs, shared with jobs that have as many stages; without any, it is alone."""
-        return GpuRange(self.min_gpus, self.max_gpus, len(self.stages) if any(self.stages) else 1)
 
 
 def families(
@@ -307,13 +279,20 @@ def families(
             members_of_family.append([k])
             size = kind.jobs
             most = kind.max_gpus
-    return tuple(_family(members, ranges[members[0]].jobs, time) for members in members_of_family)
+    return tuple(
+        Family(tuple(members), _groups(members, ranges[members[0]].jobs, time))
+        for members in members_of_family
+    )
 
 
-def _family(
-    members: Sequence[int], size: int, time: Callable[[tuple[int, ...]], Fraction]
-) -> Family:
-    known = None
-    if count_groups(len(members), size) <= MOST_GROUPS:
-        known = groups(len(members), size, lambda group: time(tuple(members[i] for i in group)))
-    return Family(tuple(members), known)
+def _groups(
+    kinds: Sequence[int], most: int, time: Callable[[tuple[int, ...]], Fraction]
+) -> Groups | None:
+    """Return all groups of one to `most` jobs of some kinds; None if they are too many."""
+    sizes = range(1, most + 1)
+    # Several may be of a kind.
+    if sum(math.comb(len(kinds) + size - 1, size) for size in sizes) > MOST_GROUPS:
+        return None
+    positions = range(len(kinds))
+    groups = chain.from_iterable(combinations_with_replacement(positions, n) for n in sizes)
+    return {group: time(tuple(kinds[i] for i in group)) for group in groups}

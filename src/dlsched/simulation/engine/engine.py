@@ -124,9 +124,9 @@ class Engine:
             while self.arrivals[self.arrived] == now:
                 self.holdings.arrive(self.arrived)
                 self.arrived += 1
-        if end == now:
+        if end == now and (complete := self.holdings.complete(now)):
             causes.append("completion")
-            self.completed += self.holdings.complete(now)
+            self.completed += complete
             self.last = now
         if turn == now:
             causes.append("round")
@@ -141,7 +141,7 @@ class Engine:
             self.passed += 1
         if now in (arrival, end, plan):
             self.watch.begin()
-        asked = self.on_events or "round" in causes or "wake" in causes
+        asked = (self.on_events and causes) or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
         if asked or first or self._in_use() > self.loan:
             self._decide(tuple(causes))

@@ -23,7 +23,10 @@ NEVER = float("inf")
 
 
 class _End(NamedTuple):
-    """When a job will be complete, unless its stretch, of this version, ends before."""
+    """When a job, or a part of its training, will be complete.
+
+    Unless its stretch, of this version, ends before.
+    """
 
     time: int
     job: int
@@ -69,7 +72,7 @@ class Holdings:
         self.jobs.add(j, Progress(left=work, since=int(self.jobs.submit[j]), least=work))
 
     def next_end(self) -> float:
-        """Return when the next job will be complete, if nothing changes; or never."""
+        """Return when the next job, or part of one, will be complete if nothing changes."""
         while self._ends:
             end = self._ends[0]
             progress = self.active.get(end.job)
@@ -83,11 +86,14 @@ class Holdings:
         return sum(min(p.least, p.left - p.done(now)) for p in self.active.values())
 
     def complete(self, now: int) -> int:
-        """Remove the jobs that are complete at this time; return how many."""
+        """Remove the jobs that are complete at this time; return how many. Others change speed."""
         groups = set()
         count = 0
         while self.next_end() == now:
             j = heapq.heappop(self._ends).job
+            if self.active[j].rest:
+                self._set_speed(j, now)
+                continue
             groups.add(self._release(j, now, Ending.COMPLETED))
             self.jobs.leave(j)
             self.log.add("completions", (j, now))
@@ -224,12 +230,16 @@ class Holdings:
         members = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.workload.jobs[other] for other in members if other != j]
         matrix = self.workload.matrices.get(job.profile or "")
-        new = speed(job, allocation, self.cluster, partners, matrix)
-        if progress.since < now:
-            if new == progress.speed:
-                return
+        part = rest = 0
+        if job.goodput is not None:
+            part = job.part(job.work_ticks - progress.left + progress.done(now))
+            rest = job.work_ticks - [*job.part_ends, job.work_ticks][part]
+        new = speed(job, allocation, self.cluster, partners, matrix, part)
+        if progress.since < now and (new, rest) == (progress.speed, progress.rest):
+            return
+        if progress.since < now and new != progress.speed:
             self._close(j, now, Ending.CHANGED)
-        progress.speed = new
+        progress.speed, progress.rest = new, rest
         progress.version += 1
         self.jobs.update(j, progress)
         self._expect_end(j, progress)

@@ -71,6 +71,8 @@ class Progress:
         Counts stretches, so that a completion foreseen for an earlier one is known as outdated.
     least
         Least work that was left when a preemption lost what was done; all of it if none did.
+    rest
+        Work left when the part of the training ends from which on the speed is another one.
     """
 
     left: int
@@ -85,6 +87,7 @@ class Progress:
     speed: Fraction = Fraction(0)
     gpus: int = 0
     least: int = 0
+    rest: int = 0
 
     def done(self, now: int) -> int:
         """Return the work done in the present stretch."""
@@ -93,10 +96,12 @@ class Progress:
         return min(self.left, (now - self.working) * self.speed.numerator // self.speed.denominator)
 
     def end(self) -> int | None:
-        """Return when the job will be complete; None at speed 0."""
+        """Return when the job will be complete, or its `rest` is left; None at speed 0."""
         if not self.speed:
             return None
-        return self.working - (-self.left * self.speed.denominator // self.speed.numerator)
+        return self.working - (
+            (self.rest - self.left) * self.speed.denominator // self.speed.numerator
+        )
 
     def close(self, now: int) -> int:
         """End the present stretch, and return the work done in it."""

@@ -27,6 +27,7 @@ def speed(
     cluster: Cluster,
     partners: Sequence[Job],
     matrix: Matrix | None = None,
+    part: int = 0,
 ) -> Fraction:
     """Return the work that a job does per second.
 
@@ -35,7 +36,8 @@ def speed(
     scaling_loss`); the rate on the slowest type held, or with GPUs of both pools the mean rate of
     the GPUs, over the rate on the job's own type, and the efficiency with both pools; the
     throughput with the CPUs and memory per GPU over that with the proportional share, on the server
-    where it is least; and the job's iteration time alone over that of its group.
+    where it is least; and the job's iteration time alone over that of its group. With a goodput it
+    is that of its slowest type for all GPUs, over that for which its work is stated.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ def speed(
         The other jobs that hold the same GPUs.
     matrix
         Throughput by CPUs and memory; None if the job has none.
+    part
+        Which part of its training a job with a goodput is in.
 
     Raises
     ------
@@ -53,6 +57,10 @@ def speed(
         return Fraction(allocation.speed)
     gpus = allocation.gpus
     factor = ONE if gpus == job.gpus else Fraction(gpus, job.gpus)
+    if job.goodput is not None:
+        kinds = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
+        servers = len(allocation.shares)
+        factor = min(job.goodput_speed(part, kind, servers, gpus) for kind in kinds)
     if job.scaling_loss:
         factor = Fraction(job.throughput(gpus)) / Fraction(job.throughput(job.gpus))
     if job.mixed_efficiency != 1 or job.rates:

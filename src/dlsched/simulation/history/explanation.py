@@ -107,7 +107,9 @@ def explain(
     timeline = Timeline(waiting, holding, capacity, others, usable)
     no_room = np.zeros(len(waiting))
     behind = np.zeros(len(waiting))
-    for j, (kind, queue, first, last) in enumerate(timeline.spans()):
+    begin, end = (np.searchsorted(timeline.moments, waiting[c]) for c in ("eligible", "start"))
+    places = zip(timeline.kind_of, timeline.queue_of, begin.tolist(), end.tolist(), strict=True)
+    for j, (kind, queue, first, last) in enumerate(places):
         fits = timeline.fits[kind][first:last]
         length = timeline.lengths[first:last]
         no_room[j] = length[~fits].sum()
@@ -141,28 +143,11 @@ def explain(
     return Explanation(table, jobs)
 
 
-class Head:
-    """The first of a queue, and since when it fits without starting."""
-
-    def __init__(self) -> None:
-        self._place = NOBODY
-        self._since: float | None = None
-
-    def accepted(self, place: int, fits: bool, now: float, length: float) -> float:
-        """Return the seconds of an interval in which the order explains why others wait."""
-        if not fits:
-            self._since = None
-            return length
-        if place != self._place or self._since is None:
-            self._since = now
-        self._place = place
-        return min(max(self._since + CYCLE - now, 0.0), length)
-
-
 class Timeline:
     """Which kinds of jobs fit, and who is blocked, between each two events of a record.
 
-    By interval, of `lengths` seconds: whether a job of each kind `fits`, where one waits; the first
+    `kind_of` and `queue_of` are by waiting job. By interval, of `lengths` seconds from one of the
+    `moments` to the next: whether a job of each kind `fits`, where one waits; the first
     place in each queue that waits and does not fit (`blocked`); and the seconds in which the first
     of each queue does not fit, or began to within the last cycle (`in_order`).
     """
@@ -182,11 +167,10 @@ class Timeline:
         partitions = [name if isinstance(name, str) else None for name in waiting["partition"]]
         shapes = map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"])
         needs = list(zip(partitions, waiting["class"].tolist(), shapes, strict=True))
-        self._queues, queue_of = _numbered(partitions)
-        kinds, kind_of = _numbered(needs)
-        self._kind_of, self._queue_of = kind_of, queue_of
+        queues, self.queue_of = _numbered(partitions)
+        kinds, self.kind_of = _numbered(needs)
         self._shapes = [np.array(shape) for _, _, shape in kinds]
-        self._queue_of_kind = [self._queues.index(name) for name, _, _ in kinds]
+        self._queue_of_kind = [queues.index(name) for name, _, _ in kinds]
         self._nodes = [np.flatnonzero(usable[c]) for _, c, _ in kinds]
         held = [*_held(holding, self._index), *_held_cpus(others, self._index)]
         self._free_cpus = self._cpus(capacity, held)
@@ -196,8 +180,8 @@ class Timeline:
         self.lengths = np.diff(self.moments, append=self.moments[-1:])
         size = len(self.moments)
         self.fits = np.zeros((len(kinds), size), np.bool_)
-        self.blocked = np.full((len(self._queues), size), NOBODY, np.int64)
-        self.in_order = np.zeros((len(self._queues), size))
+        self.blocked = np.full((len(queues), size), NOBODY, np.int64)
+        self.in_order = np.zeros((len(queues), size))
         self._run(held)
 
     def _cpus(self, capacity: Capacity, held: Sequence[Held]) -> NDArray[np.float64]:
@@ -212,12 +196,6 @@ class Timeline:
             most = np.where(np.isnan(stated), most, stated)
         return most
 
-    def spans(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the kind and the queue of each waiting job, and the intervals in which it waits."""
-        first = np.searchsorted(self.moments, self._begin)
-        last = np.searchsorted(self.moments, self._end)
-        yield from zip(self._kind_of, self._queue_of, first.tolist(), last.tolist(), strict=True)
-
     def _run(self, held: Sequence[Held]) -> None:
         """Go through the events in order; those that end come before those that start."""
         changes = self._changes(held)
@@ -225,7 +203,8 @@ class Timeline:
         leaving = _by_interval(self.moments, self._end)
         present: list[dict[int, None]] = [{} for _ in self._shapes]
         known: dict[int, bool] = {}
-        heads = [Head() for _ in self._queues]
+        # Of each queue, the first that fits without starting, and since when.
+        heads: dict[int, tuple[int, float]] = {}
         for k in range(len(self.moments) - 1):
             for node, amount, cpus in changes.get(k, ()):
                 self._free[node] += amount
@@ -234,13 +213,19 @@ class Timeline:
                 known.clear()
             for j in arriving.get(k, ()):
                 if self._end[j] > self._begin[j]:
-                    present[self._kind_of[j]][j] = None
+                    present[self.kind_of[j]][j] = None
             for j in leaving.get(k, ()):
-                present[self._kind_of[j]].pop(j, None)
+                present[self.kind_of[j]].pop(j, None)
             first = self._look(k, present, known)
             now, length = float(self.moments[k]), float(self.lengths[k])
             for queue, (place, fits) in first.items():
-                self.in_order[queue, k] = heads[queue].accepted(place, fits, now, length)
+                if not fits:
+                    heads.pop(queue, None)
+                    self.in_order[queue, k] = length
+                    continue
+                if queue not in heads or heads[queue][0] != place:
+                    heads[queue] = place, now
+                self.in_order[queue, k] = min(max(heads[queue][1] + CYCLE - now, 0.0), length)
 
     def _look(
         self, k: int, present: list[dict[int, None]], known: dict[int, bool]

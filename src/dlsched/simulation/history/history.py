@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dlsched.display.markup import block, heading, line
+from dlsched.display.markup import lines_html
 from dlsched.records.readers.columns import ColumnsLike
 from dlsched.records.readers.values import find_zone, parse_moment
 from dlsched.records.record import JobRecord, read_record
@@ -40,9 +40,9 @@ class History(JobRecord):
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook, with the notes and the first jobs."""
-        notes = [line(note) for note in (*self.warnings, *self.notes)]
-        jobs = self.jobs.head(_SHOWN).to_html(index=False)
-        return block(heading("history", self.where), line(repr(self)[1:-1]), *notes, jobs)
+        notes = (*self.warnings, *self.notes)
+        jobs: str = self.jobs.head(_SHOWN).to_html(index=False)
+        return lines_html(repr(self)[1:-1], *notes) + jobs
 
     def within(
         self,

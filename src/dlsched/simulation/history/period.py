@@ -17,9 +17,8 @@ from dlsched.records.readers.values import counted
 from dlsched.results.result import Report
 from dlsched.simulation.api import simulate
 from dlsched.simulation.engine.policy import Policy
-from dlsched.simulation.history.carrying import Carrying
 from dlsched.simulation.history.explanation import Explanation, explain
-from dlsched.simulation.history.replay import check_replay
+from dlsched.simulation.history.replay import Carrying, check_replay
 from dlsched.simulation.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.run import Simulation

@@ -92,7 +92,7 @@ def draw_timeline(
     entries += [entry("idle", IDLE)] if (owner < 0).any() else []
     mean = run.jobs["jct"].dropna().mean() / HOUR
     held = float((owner >= 0).mean())
-    title = f"{_name(run)}: {len(jobs):,} jobs on {gpus:,} GPUs, in use {held:.0%} of the time; "
+    title = f"{run.name}: {len(jobs):,} jobs on {gpus:,} GPUs, in use {held:.0%} of the time; "
     finish(axes, f"{title}mean completion time {mean:.3g} h", entries, own=ax is None)
     return axes
 
@@ -210,7 +210,7 @@ def _looks(
     runs: Sequence[Simulation], names: Sequence[str]
 ) -> Iterator[tuple[Simulation, dict[str, Any]]]:
     """Yield each simulation with the look of its curve, which is one of steps."""
-    labels = names or [_name(run) for run in runs]
+    labels = names or [run.name for run in runs]
     for run, label, style in zip(runs, labels, styles(), strict=False):
         yield run, style | {"drawstyle": "steps-post", "label": label}
 
@@ -238,11 +238,6 @@ def _hour_ticks(axes: Axes) -> None:
     places |= {hour: f"{hour:,g} h" for hour in hours if hour <= end}
     axes.set_xticks([*places], [*places.values()])
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _name(run: Simulation) -> str:
-    method = run.meta["method"]
-    return str(run.meta["policy"]) + (f" ({method})" if method else "")
 
 
 def _require(what: str, known: Sequence[str] | dict[str, str]) -> None:

@@ -7,11 +7,10 @@ that the page needs no network.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from dlsched.display.drawing.colours import by_name, by_number
 from dlsched.errors import OptionError
@@ -36,45 +35,6 @@ TIPS = (
     ("waited before its first start", "@waited{0,0} s"),
 )
 """What is shown of the job under the pointer."""
-
-
-class Block(NamedTuple):
-    """A job on neighbouring GPUs of one server: a rectangle.
-
-    Attributes
-    ----------
-    top, bottom
-        The first GPU, and the one after the last, counted through the servers.
-    """
-
-    job: int
-    start: float
-    end: float
-    top: int
-    bottom: int
-
-
-def blocks(lanes: Iterable[Stretch], borders: Iterable[int]) -> list[Block]:
-    """Join the stretches of neighbouring GPUs of one server that one job has at the same time.
-
-    Parameters
-    ----------
-    borders
-        The first GPU of every server.
-    """
-    first = set(borders)
-    held: dict[tuple[int, float, float], list[int]] = defaultdict(list)
-    for lane, start, end, job, _ in lanes:
-        held[job, start, end].append(lane)
-    joined = []
-    for (job, start, end), numbers in held.items():
-        numbers.sort()
-        begins = [
-            i for i, lane in enumerate(numbers) if lane - 1 != numbers[i - 1] or lane in first
-        ]
-        for i, j in pairwise([*begins, len(numbers)]):
-            joined.append(Block(job, start, end, numbers[i], numbers[j - 1] + 1))
-    return joined
 
 
 def write_timeline(run: Simulation, path: str | Path, *, color_by: str = "job") -> None:
@@ -116,7 +76,7 @@ def _chart(run: Simulation, title: str, color_by: str) -> Any:
     for server in servers:
         names.append(server.id)
         starts.append(starts[-1] + server.gpus)
-    data = _columns(run, starts, names, color_by)
+    data = _rectangles(run, starts, names, color_by)
     least, most = HEIGHTS
     chart = figure(
         title=title,
@@ -150,28 +110,36 @@ def _chart(run: Simulation, title: str, color_by: str) -> Any:
     return chart
 
 
-def _columns(
+def _rectangles(
     run: Simulation, starts: list[int], names: list[str], color_by: str
 ) -> dict[str, list[Any]]:
-    """Return the rectangles as columns; times in seconds."""
+    """Return the rectangles as columns; times in seconds.
+
+    Neighbouring GPUs of one server that one job has at the same time are one rectangle.
+    """
+    import pandas as pd
+
+    held = stretches(run.cluster.servers, frame(run.log, "segments"))
+    lanes = pd.DataFrame(held, columns=Stretch._fields)
+    same = ["job", "start", "end"]
+    lanes = lanes.reset_index(names="order").sort_values([*same, "lane"], kind="stable")
+    before = lanes.shift()
+    joined = (lanes[same] == before[same]).all(axis=1) & (lanes["lane"] == before["lane"] + 1)
+    lanes["block"] = (~joined | lanes["lane"].isin(starts)).cumsum()
+    blocks = lanes.groupby("block").agg(
+        left=("start", "first"),
+        right=("end", "first"),
+        top=("lane", "first"),
+        bottom=("lane", "last"),
+        job=("job", "first"),
+        order=("order", "min"),
+    )
+    blocks["bottom"] += 1
+    blocks = blocks.sort_values(["left", "top", "order"])
     jobs = run.jobs
-    own = run.workload.jobs
     by_job = color_by == "job"
-    colouring = by_name([j.id for j in own]) if by_job else by_number([j.gpus for j in own])
-    colours = colouring.colours
-    waited = (jobs["start"] - jobs["submit"]).tolist()
-    lanes = stretches(run.cluster.servers, frame(run.log, "segments"))
-    server_of = [name for i, name in enumerate(names) for _ in range(starts[i + 1] - starts[i])]
-    rows = sorted(blocks(lanes, starts), key=lambda block: (block.start, block.top))
-    return {
-        "left": [block.start for block in rows],
-        "right": [block.end for block in rows],
-        "top": [block.top for block in rows],
-        "bottom": [block.bottom for block in rows],
-        "colour": [colours[block.job] for block in rows],
-        "id": [own[block.job].id for block in rows],
-        "gpus": [own[block.job].gpus for block in rows],
-        "server": [server_of[block.top] for block in rows],
-        "submit": [float(own[block.job].submit) for block in rows],
-        "waited": [waited[block.job] for block in rows],
-    }
+    colouring = by_name(jobs["id"].tolist()) if by_job else by_number(jobs["gpus"].tolist())
+    jobs = jobs.assign(colour=colouring.colours, waited=jobs["start"] - jobs["submit"])
+    shown = jobs[["colour", "id", "gpus", "submit", "waited"]]
+    blocks["server"] = [names[i - 1] for i in np.searchsorted(starts, blocks["top"], side="right")]
+    return blocks.join(shown, on="job").drop(columns=["job", "order"]).to_dict("list")

@@ -39,6 +39,7 @@ BUILT_IN: Mapping[str, str] = {
     "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
+    "sia": "dlsched.simulation.policies.sia:Sia",
     "hadare": "dlsched.simulation.policies.hadare:HadarE",
     "forked": "dlsched.simulation.policies.forked:Forked",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",

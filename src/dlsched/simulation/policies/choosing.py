@@ -7,6 +7,8 @@ whose turn changes something are looked at: each job in turn runs if it fits wha
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from heapq import merge
+from itertools import repeat
 
 from dlsched.simulation.engine.jobs import Arrays, Entry, LinesByGpus, Vector
 
@@ -54,12 +56,6 @@ class _Running:
         """Return the place of the next job that does not fit, if no other one starts before it."""
         return int(self.total.searchsorted(self.limit, "right"))
 
-    def before(self, entry: Entry) -> int:
-        """Return how many running jobs come before a waiting one."""
-        key, job = entry
-        first, last = self.keys.searchsorted(key), self.keys.searchsorted(key, "right")
-        return int(first + self.jobs[first:last].searchsorted(job))
-
     def stop(self, place: int) -> int:
         """Give back the GPUs of a job at a place; return its position in the workload."""
         self.take(int(self.total[place - 1] if place else 0) - int(self.total[place]))
@@ -91,11 +87,11 @@ class _Queue:
 
 
 def choose(
-    running: Arrays, keys: Vector, lines: LinesByGpus, room: int, strict: bool = False
+    running: Arrays, keys: Vector, lines: LinesByGpus, room: int
 ) -> tuple[list[int], list[int]]:
     """Return the waiting jobs that start, in order, and the running ones that stop, ascending.
 
-    Both are positions in the workload.
+    Both are positions in the workload. Jobs that do not fit are skipped.
 
     Parameters
     ----------
@@ -105,21 +101,12 @@ def choose(
         The jobs that wait.
     room
         Free GPUs beside those that `running` hold.
-    strict
-        Whether nothing runs behind a job that does not fit.
     """
     queue = _Queue(lines)
-    worst = keys.max() if len(keys) else None
-    if worst is None or not strict:
-        ahead = worst is not None and bool(queue.heads) and queue.heads[0][0][0] <= worst
-        if not ahead and min(lines, default=room + 1) > room:
-            return [], []
+    ahead = len(keys) and queue.heads and queue.heads[0][0][0] <= keys.max()
+    if not ahead and min(lines, default=room + 1) > room:
+        return [], []
     order = _Running(running, keys, room)
-    return (_strictly if strict else _skipping)(order, queue)
-
-
-def _skipping(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
-    """Return what starts and stops if jobs that do not fit are skipped."""
     start: list[int] = []
     stop: list[int] = []
     while True:
@@ -137,17 +124,12 @@ def _skipping(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
             stop.append(order.stop(place))
 
 
-def _strictly(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
-    """Return what starts and stops if nothing runs behind a job that does not fit."""
+def first_that_fit(lines: LinesByGpus, room: int) -> list[int]:
+    """Return the waiting jobs that start if nothing does behind one that does not fit, in order."""
     start: list[int] = []
-    while queue.heads:
-        entry, gpus = queue.heads[0]
-        if not order.has_room(gpus, entry):
+    for (_, job), gpus in merge(*(zip(line, repeat(gpus)) for gpus, line in lines.items())):
+        if gpus > room:
             break
-        order.take(gpus)
-        start.append(entry[1])
-        queue.pop(0)
-    end = order.excess()
-    if queue.heads:
-        end = min(end, order.before(queue.heads[0][0]))
-    return start, sorted(order.jobs[end:].tolist())
+        start.append(job)
+        room -= gpus
+    return start

@@ -90,10 +90,6 @@ class Divided(BasePolicy):
             self._parts.append(
                 _Part(copy.deepcopy(policy), workload, cluster, where.of_job == c, mask)
             )
-            order = getattr(policy, "order", None)
-            if isinstance(order, list | tuple):
-                names = self._parts[-1].workload.by_id
-                self._parts[-1].policy.order = [name for name in order if name in names]
         self._of_job = where.of_job
         self._class_of = {
             job.id: c for job, c in zip(workload.jobs, where.of_job.tolist(), strict=True)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from dlsched.errors import UnknownName
 from dlsched.problems.shares import Instance
 from dlsched.problems.shares.definition.check import value_of
-from dlsched.problems.shares.exact import milp
-from dlsched.problems.shares.exact.water_filling import water_filling
+from dlsched.problems.shares.exact import milp, water_filling
 from dlsched.run import Run
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision

@@ -26,6 +26,8 @@ from dlsched.simulation.workload.job import Job
 
 CONCAVITY = Fraction(4, 5)
 """Exponent of Pollux's goodput in the number of workers **(D)**."""
+PATIENCE = 3
+"""Kills after which a job goes to the training servers **(D)**."""
 
 
 class _Queue(BasePolicy):
@@ -70,7 +72,7 @@ class Opportunistic(_Queue):
     "Opportunistic Scheduling" of section 7.1. Two queues: fungible jobs on inference servers, all
     others on training servers. The paper does not state their order. Inference takes the servers
     that it needs, whatever is on them: drawn at random **(D)**. A job that is larger than the
-    largest loan, or was killed `patience` times, goes to the training servers **(D)**: without a
+    largest loan, or was killed `PATIENCE` times, goes to the training servers **(D)**: without a
     checkpoint it would never end.
 
     Parameters
@@ -78,8 +80,6 @@ class Opportunistic(_Queue):
     order
         ``"fifo"``: first in, first out, and strict, as in the paper's baseline. ``"shortest"``: the
         order of `lyra`, least remaining time first; jobs that do not fit are skipped.
-    patience
-        Kills after which a job goes to the training servers.
     interval
         Seconds between rounds.
 
@@ -91,18 +91,11 @@ class Opportunistic(_Queue):
 
     name: ClassVar[str] = "opportunistic"
 
-    def __init__(
-        self,
-        method: Any = None,
-        *,
-        order: str = "fifo",
-        patience: int = 3,
-        interval: Number = 60,
-    ) -> None:
+    def __init__(self, method: Any = None, *, order: str = "fifo", interval: Number = 60) -> None:
         if order not in ("fifo", "shortest"):
             raise OptionError(f"order={order!r} must be 'fifo' or 'shortest'")
         super().__init__(method, interval=interval)
-        self.order, self.patience = order, patience
+        self.order = order
 
     def decide(self, state: State) -> Decision:
         """Return the changes of this round."""
@@ -128,7 +121,7 @@ class Opportunistic(_Queue):
         queues: dict[str, list[Job]] = {TRAINING: [], LOAN: []}
         for view in state.waiting:
             fits = view.job.fungible and view.job.gpus <= sum(sizes)
-            queues[LOAN if fits and view.preemptions < self.patience else TRAINING].append(view.job)
+            queues[LOAN if fits and view.preemptions < PATIENCE else TRAINING].append(view.job)
         shortest = self.order == "shortest"
         remaining = remaining_times(draft) if shortest else {}
         for pool, jobs in queues.items():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from dlsched.api import solve
 from dlsched.problems.dispatch import Solution, rank
 from dlsched.problems.dispatch.instances import state as adapter
-from dlsched.registry.cluster_state import ClusterState, JobState, Server
+from dlsched.registry.cluster_state import ClusterState, Server
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
 from dlsched.simulation.engine.policy import BasePolicy
@@ -23,6 +23,11 @@ from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import REGION, TYPE
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
+
+WINDOW: Final = 3600.0
+"""Seconds after which a tenant's use counts 1 / e **(D)**."""
+FAIR_WEIGHT: Final = 1000
+"""Credit of a tenant that has used nothing, with that of a second of waiting as 1 **(D)**."""
 
 
 class Mast(BasePolicy):
@@ -51,10 +56,6 @@ class Mast(BasePolicy):
     interval
         Seconds between two passes, the paper's is 300 (section 5.4); None to decide at every
         arrival and completion.
-    window
-        Seconds after which a tenant's use counts 1 / e.
-    fair_weight
-        Credit of a tenant that has used nothing, with that of a second of waiting as 1 **(D)**.
     time_limit
         Seconds for the problem of one pass.
     """
@@ -68,13 +69,11 @@ class Mast(BasePolicy):
         method: Any = None,
         *,
         interval: Number | None = None,
-        window: Number = 3600,
-        fair_weight: Number = 1000,
         time_limit: float | None = None,
     ) -> None:
         super().__init__(method)
         self.interval, self.on_events = interval, interval is None
-        self.window, self.fair_weight, self.time_limit = window, fair_weight, time_limit
+        self.time_limit = time_limit
         self.memory = {"since": {}, "over": [], "waits": [], "use": {}, "rate": {}, "at": 0}
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
@@ -107,7 +106,7 @@ class Mast(BasePolicy):
                 snapshot,
                 quotas=state.workload.quotas,
                 window_use={name: round(use, 3) for name, use in self.memory["use"].items()},
-                fair_weight=self.fair_weight,
+                fair_weight=FAIR_WEIGHT,
             )
             ranking = {ranked.workload: ranked for ranked in rank(instance)}
             before = set(self.memory["waits"])
@@ -145,7 +144,7 @@ class Mast(BasePolicy):
     def _measure(self, now: int) -> None:
         """Add what the tenants held since the last decision to their use."""
         memory = self.memory
-        kept = math.exp((memory["at"] - now) / (TICKS * float(self.window)))
+        kept = math.exp((memory["at"] - now) / (TICKS * WINDOW))
         use, rate = memory["use"], memory["rate"]
         memory["use"] = {
             tenant: use.get(tenant, 0.0) * kept + rate.get(tenant, 0) * (1 - kept)
@@ -182,16 +181,17 @@ Cell = tuple[str, str, str]
 """A region, a cluster and a type of GPUs: a workload runs in one."""
 
 
+def _cell(server: Server) -> Cell:
+    """Return the cell of a server."""
+    region, kind = server.region or adapter.REGION, server.gpu_type or adapter.KIND
+    return region, adapter.cluster_of(server), kind
+
+
 def _cells(servers: Iterable[Server], gpus: Mapping[Id, int] | None = None) -> Counter[Cell]:
     """Return the GPUs of each cell: all of its servers', or those that are given."""
     total: Counter[Cell] = Counter()
     for server in servers:
-        cell = (
-            server.region or adapter.REGION,
-            adapter.cluster_of(server),
-            server.gpu_type or adapter.KIND,
-        )
-        total[cell] += server.gpus if gpus is None else gpus[server.id]
+        total[_cell(server)] += server.gpus if gpus is None else gpus[server.id]
     return total
 
 
@@ -234,29 +234,20 @@ class Federated(Mast):
     """
 
     name: ClassVar[str] = "federated"
+    place: ClassVar[int] = 0
+    """Of a cell, what workloads are bound to: its region."""
 
     def __init__(self, method: Any = None, **options: Any) -> None:
         super().__init__(method, **options)
         self.memory["bound"] = {}
 
-    def site(self, server: Server) -> str:
-        """Return the name of the place that workloads are bound to."""
-        return server.region or adapter.REGION
-
     def _seen(self, snapshot: ClusterState, now: int) -> ClusterState:
         """Return a state in which a waiting job's data is only where it is bound to."""
         snapshot = super()._seen(snapshot, now)
-        present = {job.id for job in (*snapshot.running, *snapshot.waiting)}
-        memory = self.memory["bound"]
-        bound = {name: site for name, site in memory.items() if name in present}
-        loads = _Loads(snapshot, self.site, bound)
-        for job in snapshot.waiting:
-            if job.id not in bound and (site := loads.bind(job)) is not None:
-                bound[job.id] = site
-        self.memory["bound"] = bound
+        self.memory["bound"] = bound = self._bound(snapshot)
         return replace(
             snapshot,
-            servers=tuple(replace(s, region=self.site(s)) for s in snapshot.servers),
+            servers=tuple(replace(s, region=_cell(s)[self.place]) for s in snapshot.servers),
             waiting=tuple(
                 replace(job, regions=(bound[job.id],))
                 for job in snapshot.waiting
@@ -264,57 +255,48 @@ class Federated(Mast):
             ),
         )
 
+    def _bound(self, snapshot: ClusterState) -> dict[Id, str]:
+        """Return where each job is bound to; ties of loads go to the place of earlier servers.
+
+        A job for which no place has room at present is bound nowhere.
+        """
+        at = self.place
+        present = {job.id for job in (*snapshot.running, *snapshot.waiting)}
+        bound = {name: site for name, site in self.memory["bound"].items() if name in present}
+        cell_of = {server.id: _cell(server) for server in snapshot.servers}
+        cells = _cells(snapshot.servers)
+        supply: Counter[tuple[str, str | None]] = Counter()
+        demand: Counter[tuple[str, str | None]] = Counter()
+        for cell, gpus in cells.items():
+            supply[cell[at], cell[2]] += gpus
+        for job in snapshot.running:
+            for name, gpus in job.allocation:
+                demand[cell_of[name][at], cell_of[name][2]] += gpus
+        for job in snapshot.waiting:
+            if job.id in bound:
+                demand[bound[job.id], job.gpu_type] += job.gpus
+        for job in snapshot.waiting:
+            kind = job.gpu_type
+            able = {
+                cell[at]
+                for cell, gpus in cells.items()
+                if gpus >= job.gpus
+                and cell[2] == kind
+                and (not job.regions or cell[0] in job.regions)
+            }
+            if job.id not in bound and able:
+                loads = {
+                    cell[at]: Fraction(demand[cell[at], kind], supply[cell[at], kind])
+                    for cell in cells
+                    if cell[at] in able
+                }
+                bound[job.id] = min(loads, key=loads.__getitem__)
+                demand[bound[job.id], kind] += job.gpus
+        return bound
+
 
 class Local(Federated):
     """Each workload is bound on arrival to the cluster of least load (solution 1 of Table 1)."""
 
     name: ClassVar[str] = "local"
-
-    def site(self, server: Server) -> str:
-        """Return the name of a server's cluster."""
-        return adapter.cluster_of(server)
-
-
-class _Loads:
-    """Demand and supply of each place, by type of GPU."""
-
-    def __init__(self, state: ClusterState, site: Any, bound: Mapping[Id, str]) -> None:
-        self.region: dict[str, str | None] = {}
-        self.supply: Counter[tuple[str, str | None]] = Counter()
-        self.demand: Counter[tuple[str, str | None]] = Counter()
-        clusters: defaultdict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
-        home: dict[Id, str] = {}
-        kind: dict[Id, str] = {}
-        for server in state.servers:
-            name = home[server.id] = site(server)
-            self.region[name] = server.region
-            kind[server.id] = server.gpu_type or adapter.KIND
-            self.supply[name, kind[server.id]] += server.gpus
-            clusters[name, kind[server.id]][adapter.cluster_of(server)] += server.gpus
-        self.largest = {key: max(count.values()) for key, count in clusters.items()}
-        for job in state.running:
-            for name, gpus in job.allocation:
-                self.demand[home[name], kind[name]] += gpus
-        for job in state.waiting:
-            if job.id in bound:
-                self.demand[bound[job.id], job.gpu_type] += job.gpus
-
-    def bind(self, job: JobState) -> str | None:
-        """Return the place of least load for a job, and count it there; ties to the earlier.
-
-        None if no place has room for it at present.
-        """
-        kind = job.gpu_type
-        able = [
-            name
-            for name, region in self.region.items()
-            if self.largest.get((name, kind), 0) >= job.gpus
-            and (not job.regions or region in job.regions)
-        ]
-        if not able:
-            return None
-        place = min(
-            able, key=lambda name: Fraction(self.demand[name, kind], self.supply[name, kind])
-        )
-        self.demand[place, kind] += job.gpus
-        return place
+    place: ClassVar[int] = 1

@@ -8,27 +8,30 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from dlsched.api import solve
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving.definition.schema import Instance, Profile
+from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.muri_rounds import KnownRounds
 from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.solving import Remembered, solved_by
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
-TIES: Final = ("listed", "shortest")
 OBJECTIVES: Final = ("efficiency", "seeded_speeds")
+EXACT: Final = ("exact", "aggregated", "blossom", "column_generation", "milp")
+"""Methods whose objective does not depend on the order of the jobs."""
 EXPONENT: Final = 0.25
 """Of seeded speeds; found on the first 200 and 300 jobs of traces 1 to 4
 (`benchmarks/decisions.py`) **(D)**."""
+
+Groups = list[tuple[Id, ...]]
 
 
 class Muri(BasePolicy):
@@ -50,9 +53,6 @@ class Muri(BasePolicy):
         completion.
     time_limit
         Seconds for the problem of one round.
-    ties
-        Which of the jobs with equal stages and GPUs goes into which group, as all are worth the
-        same: ``"listed"``, as the method has them; ``"shortest"``, by `settle_ties`.
     objective
         What a round maximises: ``"efficiency"``, the sum of the groups' efficiencies, the paper's
         and that of ``interleaving``; ``"seeded_speeds"``, not the paper's, the weighted sum of the
@@ -64,9 +64,6 @@ class Muri(BasePolicy):
         is `EXPONENT`.
     fill
         Jobs for which a group of ``"seeded_speeds"`` counts when the first jobs get GPUs, from 1.
-    order
-        Ids of all jobs, the first to go first, in place of the least remaining service, for
-        ``"seeded_speeds"``; the largest weights go to the first ones.
 
     Raises
     ------
@@ -84,45 +81,33 @@ class Muri(BasePolicy):
         *,
         interval: Number | None = 360,
         time_limit: float | None = None,
-        ties: str = "listed",
         objective: str = "efficiency",
         exponent: float | None = None,
         fill: int = FILL,
-        order: Sequence[Id] | None = None,
     ) -> None:
         super().__init__(method)
-        if ties not in TIES:
-            raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        if objective != "efficiency" and (method or ties != "listed"):
-            raise OptionError(f"objective={objective!r} takes no method and leaves no ties")
+        if objective != "efficiency" and method:
+            raise OptionError(f"objective={objective!r} takes no method")
         weighs = objective == "seeded_speeds" and self.priority == "srsf"
         if exponent is None:
             exponent = EXPONENT if weighs else 0.0
         elif not weighs or not 0 <= exponent <= 1:
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
-        if order is not None and objective != "seeded_speeds":
-            raise OptionError('an order of the jobs goes with objective="seeded_speeds" only')
         if not isinstance(fill, int) or fill < 1 or (fill != FILL and objective != "seeded_speeds"):
             raise OptionError(f"fill={fill!r} must be a whole number from 1, with seeded speeds")
-        self.order, self.fill = order, fill
-        self.objective, self.exponent = objective, exponent
-        self.interval, self.time_limit, self.ties = interval, time_limit, ties
+        self.objective, self.exponent, self.fill = objective, exponent, fill
+        self.interval, self.time_limit = interval, time_limit
         self.on_events = interval is None
-        self._rounds = KnownRounds()
+        self._known = Remembered[tuple[list[tuple[int, ...]], dict[str, Any]]]()
         self._seeded: SeededRounds | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse an order that is none of these jobs, and jobs of which none has stages.
-
-        Where all jobs fit at the same time none is needed.
-        """
+        """Refuse jobs of which none has stages; where all fit at the same time none is needed."""
         several = sum(job.gpus for job in workload.jobs) > cluster.gpus
         if several and not any(any(job.stages) for job in workload.jobs):
             self._require_stages(workload.jobs)
-        if self.order is not None and sorted(self.order) != sorted(j.id for j in workload.jobs):
-            raise OptionError("order is not the ids of all jobs, each once")
 
     def _require_stages(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
@@ -157,19 +142,38 @@ class Muri(BasePolicy):
         self._require_stages(state.workload.jobs[j] for j in jobs.tolist())
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
-                self._seeded = SeededRounds(
-                    state.workload, self.priority, self.exponent, self.fill, self.order
-                )
+                self._seeded = SeededRounds(state.workload, self.priority, self.exponent, self.fill)
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.priority, gpus, resources)
         instance: Instance = adapter.instance(first, resources=resources, order=self.priority)
-        groups, solved = self._rounds.groups(
-            instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
-        )
-        if self.ties == "shortest":
-            groups = settle_ties(instance, groups)
-        return place_groups(state, groups, solved)
+        return place_groups(state, *self._grouped(instance, state.seed))
+
+    def _grouped(self, instance: Instance, seed: int) -> tuple[Groups, dict[str, Any]]:
+        """Return the groups of the jobs, and what the log keeps of how they were found.
+
+        An exact method gets the jobs sorted by profile, so that rounds with as many jobs of each
+        profile are one instance but for names. It is solved once; what it says of places in that
+        order is then read for the jobs that are there. So the groups depend on the round alone, and
+        are the same whether it was solved before or is now.
+        """
+        if not (isinstance(self.method, str) and self.method in EXACT):
+            return self._solve(instance, seed)
+        jobs = tuple(sorted(instance.jobs, key=lambda job: (job.gpus, job.stages)))
+        profiles = tuple((job.gpus, job.stages) for job in jobs)
+
+        def solve_by_place() -> tuple[list[tuple[int, ...]], dict[str, Any]]:
+            groups, solved = self._solve(instance.model_copy(update={"jobs": jobs}), seed)
+            place = {job.id: j for j, job in enumerate(jobs)}
+            return [tuple(place[name] for name in group) for group in groups], solved
+
+        places, solved = self._known.get((instance.gpu_budget, seed, profiles), solve_by_place)
+        return [tuple(jobs[j].id for j in group) for group in places], solved
+
+    def _solve(self, instance: Instance, seed: int) -> tuple[Groups, dict[str, Any]]:
+        result = solve(instance, self.method or "muri", time_limit=self.time_limit, seed=seed)
+        assert result.solution is not None, "a grouping that merges all pairs fits the cluster"
+        return [tuple(group.jobs) for group in result.solution.groups], solved_by(result)
 
 
 def _first(state: State, order: str, gpus: int, largest: int) -> ClusterState:
@@ -193,35 +197,6 @@ def _first(state: State, order: str, gpus: int, largest: int) -> ClusterState:
         (view for view in state.running if view.id in held),
         (state.waiting[i] for i in np.flatnonzero(keep[waits]).tolist()),
     )
-
-
-def settle_ties(instance: Instance, groups: Sequence[tuple[Id, ...]]) -> list[tuple[Id, ...]]:
-    """Return the groups with jobs of equal profile exchanged: those first in line are the fastest.
-
-    All such groupings are worth the same in `interleaving`. Of them this one has the largest sum
-    over jobs of a weight times the job's speed, for any weights that fall along the queue: in a
-    group that takes time T a job of a profile with stages s has speed sum(s) / T, and a sum of
-    products is largest where both factors are in the same order (Hardy, Littlewood, Polya 1934).
-
-    Parameters
-    ----------
-    instance
-        Its jobs are in the order of priority.
-    """
-    index = instance.job_index
-    profile = {job.id: Profile(job.gpus, job.stages) for job in instance.jobs}
-    times = [
-        least_iteration_time(tuple(sorted(profile[name].stages for name in group)))
-        for group in groups
-    ]
-    order = sorted(
-        range(len(groups)), key=lambda i: (times[i], min(index[name] for name in groups[i]))
-    )
-    queues = {p: iter(instance.jobs[j].id for j in js) for p, js in instance.profiles.items()}
-    settled = list(groups)
-    for i in order:
-        settled[i] = tuple(next(queues[profile[name]]) for name in groups[i])
-    return settled
 
 
 class MuriS(Muri):

@@ -14,7 +14,7 @@ from dlsched.simulation.engine.decision import Decision, PolicyError
 from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.choosing import choose
+from dlsched.simulation.policies.choosing import choose, first_that_fit
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.walking import Room, place_by_class, walk
 from dlsched.simulation.workload.cluster import LOAN, Cluster
@@ -169,8 +169,9 @@ class OrderingPolicy(QueuePolicy):
 
     def _kept(self, state: State) -> bool:
         """Whether the simulator keeps the jobs that wait in order."""
-        by_key = type(self).order is OrderingPolicy.order
-        return by_key and getattr(self.key, "of_job_alone", False) and state.where.everywhere
+        by_key = type(self).order is OrderingPolicy.order and state.where.everywhere
+        alone = getattr(self.key, "of_job_alone", False)
+        return by_key and alone and not (self.strict and self.preemptive)
 
     def sort(self, state: State) -> Sequence[int]:
         """Return the jobs that wait, by their positions in the workload, in the order."""
@@ -185,10 +186,12 @@ class OrderingPolicy(QueuePolicy):
         room = int(vacant.sum())
         if not self.preemptive and not room:
             return Decision()
+        lines = state.lines(self.key)
+        if self.strict:
+            return changes(state, first_that_fit(lines, room), (), vacant)
         # Running jobs that cannot stop take no part in the choice.
         running = state.holding if self.preemptive else NONE
-        lines = state.lines(self.key)
-        start, stop = choose(running, self.key(running), lines, room, self.strict)
+        start, stop = choose(running, self.key(running), lines, room)
         return changes(state, start, stop, vacant)
 
     def order(self, state: State) -> Vector:

@@ -19,6 +19,7 @@ from dlsched.run import Run
 from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.solving import Remembered
 from dlsched.simulation.policies.synergy_orders import Best
 from dlsched.simulation.policies.synergy_prices import demands
 from dlsched.simulation.workload.clock import TICKS
@@ -30,8 +31,6 @@ OPT: Final = "opt"
 INDIFFERENT: Final = (OPT, "exact", "patterns", "milp", "price_round")
 """Methods that are indifferent to the order of the jobs: they get them sorted by
 profile, so that rounds with the same profiles are one instance, solved once."""
-MOST_KNOWN: Final = 20_000
-"""Solved rounds that are remembered."""
 
 
 class Given(NamedTuple):
@@ -39,6 +38,10 @@ class Given(NamedTuple):
 
     choice: Choice
     allocation: Allocation
+
+
+Round = tuple[list[Given | None], Mapping[str, Any]]
+"""What each job of a round gets, None if it waits, and how that was found."""
 
 
 class RoundSolver:
@@ -66,7 +69,7 @@ class RoundSolver:
             [kinds.setdefault((w.profile, w.gpus), len(kinds)) for w in self.wishes], np.int64
         )
         self.best = self._best_cases()
-        self._known: dict[Any, tuple[list[Given | None], Mapping[str, Any]]] = {}
+        self._known = Remembered[Round]()
 
     def serves(self, state: State) -> bool:
         """Return whether a state is of this simulation."""
@@ -116,24 +119,17 @@ class RoundSolver:
         ordered = list(positions)
         if isinstance(self.method, str) and self.method in INDIFFERENT:
             ordered.sort(key=lambda j: int(self.kind[j]))
-        key = (may_wait, tuple(self.kind[ordered].tolist()))
-        if remaining is not None or key not in self._known:
-            wishes = [
-                Wish(str(i), self.wishes[j].profile, self.wishes[j].gpus)
-                for i, j in enumerate(ordered)
-            ]
-            instance = self.rounds.instance(wishes, may_wait=may_wait)
-            round_solved = self._solve(instance, remaining)
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = round_solved
-        given, solved = self._known[key]
+        times = None if remaining is None else tuple(remaining)
+        key = (may_wait, tuple(self.kind[ordered].tolist()), times)
+        given, solved = self._known.get(key, lambda: self._solve(ordered, may_wait, remaining))
         pairs = zip(ordered, given, strict=True)
         return [(j, got) for j, got in pairs if got is not None], solved
 
     def _solve(
-        self, instance: Instance, remaining: Sequence[int] | None
-    ) -> tuple[list[Given | None], Mapping[str, Any]]:
+        self, positions: Sequence[int], may_wait: bool, remaining: Sequence[int] | None
+    ) -> Round:
+        wishes = [self.wishes[j]._replace(id=str(i)) for i, j in enumerate(positions)]
+        instance = self.rounds.instance(wishes, may_wait=may_wait)
         if self.method == OPT:
             return self._ideal(instance), {"method": OPT}
         options = dict(self.options)

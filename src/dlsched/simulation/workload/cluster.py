@@ -168,12 +168,9 @@ class Cluster(Document):
 
     def _repr_html_(self) -> str:
         """Return servers and loans, with ranges of their fields, for a notebook."""
-        types = ", ".join(f"{count:,} {kind or 'of no type'}" for kind, count in self._types())
+        most = Counter(self.gpus_by_type).most_common()
+        types = ", ".join(f"{count:,} {kind or 'of no type'}" for kind, count in most)
         return document_html("cluster", f"{self.gpus:,} GPUs", self, f"GPUs by type: {types}")
-
-    def _types(self) -> list[tuple[str | None, int]]:
-        """Return the types of GPUs and their numbers, most first."""
-        return sorted(self.gpus_by_type.items(), key=lambda pair: -pair[1])
 
     @derived
     def by_id(self) -> dict[str, Server]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -136,17 +137,18 @@ class Eligibility:
         A job class that may use no server is a set of its own, without servers; a server class that
         no job may use is in none.
         """
-        left = set(range(len(self.table)))
-        found = []
-        while left:
-            jobs = np.zeros(len(self.table), np.bool_)
-            jobs[min(left)] = True
-            servers = self.table[jobs].any(axis=0)
-            while (more := self.table[:, servers].any(axis=1) | jobs).sum() > jobs.sum():
-                jobs, servers = more, self.table[more].any(axis=0)
-            found.append((np.flatnonzero(jobs), np.flatnonzero(servers)))
-            left -= set(found[-1][0].tolist())
-        return found
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        count, size = len(self.table), sum(self.table.shape)
+        jobs, servers = np.nonzero(self.table)
+        pairs = coo_array((np.ones(len(jobs)), (jobs, count + servers)), (size, size))
+        _, labels = connected_components(pairs, directed=False)
+        of_jobs, of_servers = labels[:count], labels[count:]
+        return [
+            (np.flatnonzero(of_jobs == label), np.flatnonzero(of_servers == label))
+            for label in np.unique(of_jobs)
+        ]
 
 
 def eligibility(
@@ -156,21 +158,8 @@ def eligibility(
 
     Properties in `besides` do not count: somebody else keeps to them.
     """
-    jobs, of_job = _alike(map(_demands, workload.jobs))
-    servers, of_server = _alike(
-        (
-            s.gpu_type,
-            s.partitions,
-            s.features,
-            s.region,
-            s.cluster,
-            s.gpus,
-            s.cpus,
-            s.memory,
-            s.pool,
-        )
-        for s in cluster.servers
-    )
+    jobs, of_job = _alike((_DEMANDS(job), *job.rates) for job in workload.jobs)
+    servers, of_server = _alike(map(_PROPERTIES, cluster.servers))
     table = np.array(
         [
             [obstacle(workload.jobs[j], cluster.servers[i], besides) is None for i in servers]
@@ -184,21 +173,15 @@ def eligibility(
     return Eligibility(table[np.ix_(rows, columns)], row_of[of_job], column_of[of_server])
 
 
-def _demands(job: Job) -> tuple[object, ...]:
-    """Return all of a job that `obstacle` reads."""
-    return (
-        job.gpu_types,
-        job.gpu_type,
-        tuple(job.rates) if job.rates else None,
-        job.partition,
-        job.features,
-        job.regions,
-        job.clusters,
-        job.server_gpus,
-        job.server_cpus,
-        job.server_memory,
-        job.fungible or job.heterogeneous,
-    )
+_DEMANDS = attrgetter(
+    *("gpu_types", "gpu_type", "partition", "features", "regions", "clusters"),
+    *("server_gpus", "server_cpus", "server_memory", "fungible", "heterogeneous"),
+)
+_PROPERTIES = attrgetter(
+    *("gpu_type", "partitions", "features", "region", "cluster"),
+    *("gpus", "cpus", "memory", "pool"),
+)
+"""All of a job, but its rates, and of a server that `obstacle` reads."""
 
 
 def _alike(keys: Iterable[object]) -> tuple[list[int], Ints]:

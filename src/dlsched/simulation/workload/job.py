@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from fractions import Fraction
+from itertools import accumulate
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -16,8 +19,10 @@ from dlsched.schema import (
     Number,
     PositiveAmount,
     PositiveCount,
+    derived,
 )
 from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.goodput import Goodput
 
 
 class Job(Document):
@@ -35,6 +40,11 @@ class Job(Document):
         Name of the model that is trained.
     iterations, iteration_time
         Number of iterations and seconds of one, as recorded; their product may differ from `work`.
+    batch_size
+        Samples of a batch that it was submitted with.
+    goodput
+        What its speed with other GPUs follows from. `work` is then stated for `gpus` of `gpu_type`
+        on one server, with the best batch size in each part of the training.
     stages
         Seconds per iteration by resource, for policies that let jobs share GPUs.
     restart
@@ -99,6 +109,8 @@ class Job(Document):
     model: str | None = None
     iterations: Count | None = None
     iteration_time: Amount | None = None
+    batch_size: Count | None = None
+    goodput: Goodput | None = None
     stages: tuple[Amount, ...] = ()
     restart: Amount = 0
     startup: Amount | None = None
@@ -166,6 +178,8 @@ class Job(Document):
             )
         if self.rates and self.gpu_types and not self.accepted_types:
             raise Flaw(("gpu_types",), "none of them is in rates", "name types that have a rate")
+        if self.goodput is not None:
+            self._require_goodput(self.goodput)
         if self.cancelled is not None and self.cancelled < self.submit:
             raise Flaw(("cancelled",), "is before submit", "give a time from submit on")
         servers = Counter(server for server, _ in self.nodes) if self.nodes else {}
@@ -177,6 +191,19 @@ class Job(Document):
                     "name each server once, with all GPUs that the job held on it",
                 )
         return self
+
+    def _require_goodput(self, goodput: Goodput) -> None:
+        """Refuse other sources of a speed, and a job whose work is stated for no speed."""
+        for name in ("rates", "profile", "stages", "scaling_loss"):
+            if getattr(self, name):
+                raise Flaw((name,), "is given beside goodput", "leave one of the two out")
+        unknown = [kind for kind in self.accepted_types if kind not in goodput.types]
+        if unknown or self.gpu_type not in goodput.types:
+            remedy = f"name types of its profile: {', '.join(goodput.types)}"
+            raise Flaw(("gpu_type",), f"{[*unknown, self.gpu_type][0]!r} has no goodput", remedy)
+        if not all(self._samples):
+            problem = f"no batch size is possible with {self.gpus} GPUs of {self.gpu_type}"
+            raise Flaw(("goodput",), problem, "ask for other GPUs, or allow other batches")
 
     @property
     def accepted_types(self) -> tuple[str, ...]:
@@ -194,6 +221,31 @@ class Job(Document):
         """Return the throughput with a number of GPUs, in GPUs without loss."""
         more = max(0, gpus - self.min_gpus)
         return gpus - more * self.scaling_loss
+
+    @derived
+    def _samples(self) -> list[Fraction]:
+        """Samples per second with what `work` is stated for, in each part of the training."""
+        g = self.goodput
+        assert g is not None, "only then it has parts"
+        return [g.samples(p, self.gpu_type or "", 1, self.gpus) for p in range(len(g.noise))]
+
+    @derived
+    def part_ends(self) -> list[int]:
+        """Work in ticks after which each part of the training ends, but for the last."""
+        if self.goodput is None:
+            return []
+        sums = list(accumulate(1 / samples for samples in self._samples))
+        return [int(self.work_ticks * part / sums[-1]) for part in sums[:-1]]
+
+    def part(self, done: int) -> int:
+        """Return the part of the training in which a job is that has done so much work."""
+        return bisect_right(self.part_ends, done)
+
+    def goodput_speed(self, part: int, kind: str | None, servers: int, gpus: int) -> Fraction:
+        """Return the work per second with GPUs; on a server of no stated type as on its own."""
+        assert self.goodput is not None, "it has a goodput"
+        kind = kind or self.gpu_type or ""
+        return self.goodput.samples(part, kind, servers, gpus) / self._samples[part]
 
     @property
     def submit_ticks(self) -> int:

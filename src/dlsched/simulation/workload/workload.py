@@ -151,6 +151,7 @@ class Workload(Document):
                 "model": job.model,
                 "iterations": job.iterations,
                 "iteration_time": job.iteration_time,
+                "batch_size": job.batch_size,
                 "stages": job.stages,
                 "priority": job.priority,
                 **_recorded(job, source.first, together),

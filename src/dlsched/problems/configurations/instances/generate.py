@@ -77,7 +77,8 @@ def _of(kind: str, nodes: int, whole: int) -> list[dict[str, Any]]:
 
 def _model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a model at a stage of its training, with its goodput to six digits."""
-    values = {c["id"]: goodput(name, c["type"], stage, c["nodes"], c["gpus"]) for c in listed}
+    sizes = ((c["id"], c["type"], c["nodes"], c["gpus"]) for c in listed)
+    values = {key: goodput(PROFILES[name], t, stage, n, g) for key, t, n, g in sizes}
     return {
         "id": f"{name} {stage + 1}/{STAGES}",
         "goodput": {key: float(f"{value:.6g}") for key, value in values.items() if value},

@@ -14,6 +14,7 @@ profiles with Pollux's loss. Jobs are counted in the three public workloads of e
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -25,9 +26,8 @@ WORKLOADS = ("philly", "helios", "newtrace")
 _BATCHES, _SLACK = 50, 1e-8
 
 
-def goodput(model: str, type_: str, stage: int, nodes: int, gpus: int) -> float:
-    """Return a model's goodput in samples per second; 0 if no batch size is possible."""
-    training = PROFILES[model]
+def goodput(training: Mapping[str, Any], type_: str, stage: int, nodes: int, gpus: int) -> float:
+    """Return a profile's goodput in samples per second; 0 if no batch size is possible."""
     most, alpha, beta, *syncs, gamma = training["types"][type_]
     first, largest = training["first_batch"], training["largest_batch"]
     least = max(first, training["least_local"] * gpus)

@@ -10,7 +10,7 @@ from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound
+from dlsched.problems.placement.programs.indivisible_bounds import indivisible_cost, whole
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.registry.own import method
@@ -23,12 +23,13 @@ from dlsched.run import Run
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """The least imbalances of storage (3) and GPUs (2) with indivisible tables and jobs.
 
-    Storage: branch and bound over the largest tables, with the others divisible. GPUs: each type
-    and priority is taken by itself, with the sigmoid at 1/2. Jobs with equal tables run in the same
+    Storage: all homes of the largest tables, with the others divisible. GPUs: each type and
+    priority is taken by itself, with the sigmoid at 1/2. Jobs with equal tables run in the same
     region. A training job with several tables may run nowhere, and then pays the traffic (1) of its
     bytes; every other job must run somewhere. Ours, not the paper's.
     """
-    value = storage_bound(instance) + gpu_bound(Shares(instance), run)
+    shares = Shares(instance)
+    value = indivisible_cost(shares, whole(shares, run))
     return _claim(value, "searches over the largest tables and jobs")
 
 

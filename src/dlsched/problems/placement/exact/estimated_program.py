@@ -19,12 +19,7 @@ from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, spread
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import Whole
-from dlsched.problems.placement.programs.indivisible_bounds import (
-    Known,
-    gpu_bound,
-    storage_bound,
-    whole,
-)
+from dlsched.problems.placement.programs.indivisible_bounds import indivisible_cost, whole
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.tunables import TUNABLES
@@ -84,7 +79,6 @@ class EstimatedProgram:
         self.incumbent: Incumbent[Solution, Number] = Incumbent(run, self.worth, operator.lt)
         self.indivisible, self.all_parts = 0.0, False
         self.whole: Whole | None = None
-        self.searched: Known = {}
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
         self.relaxed_model: Any = None  # the form's variables know their names only as long as it
@@ -134,8 +128,8 @@ class EstimatedProgram:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        bound = storage_bound(self.instance) + gpu_bound(self.shares, part, self.searched)
-        self.indivisible = below(bound)
+        self.whole = whole(self.shares, part)
+        self.indivisible = below(indivisible_cost(self.shares, self.whole))
         self.all_parts = part.stop_reason() is None
         self.record()
 
@@ -238,7 +232,8 @@ class EstimatedProgram:
         self, adapt: Callable[[Any], object] | None, light: Fraction = Fraction(0)
     ) -> Any:
         """Return the Pyomo model with the present estimate and what is excluded, changed."""
-        self.whole = self.whole or whole(self.shares, self.run, self.searched)
+        if self.whole is None:
+            self.bound_parts()
         built = model.build(
             self.instance, self.estimate, self.excluded, self.data, self.whole, light
         )

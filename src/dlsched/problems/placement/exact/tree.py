@@ -21,13 +21,13 @@ import numpy as np
 
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.kernels.cell_bound import LEAST, least_cost
-from dlsched.problems.placement.kernels.least_squares import relaxed_squares
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import cells_of, traffic_of, unplaced, weights_of
 from dlsched.problems.placement.programs.indivisible_bounds import (
     GPU_SUM,
     byte_shares,
     cell_bound,
+    relaxed_squares,
     rounded_down,
     storage_weight,
     table_squares,
@@ -112,9 +112,9 @@ class HomeTree:
         if not self.stored_weight:
             return 0.0
         share = self.size[self.heavy[: len(homes)]]
-        load = np.bincount(np.array(homes, dtype=np.int64), share, len(self.target)).astype(float)
+        load = np.bincount(np.array(homes, dtype=np.int64), share, len(self.target))
         rest = max(0.0, 1 - float(load.sum()))
-        squares = relaxed_squares(load, self.target, np.zeros_like(load), rest)
+        squares = relaxed_squares(load - self.target, rest)
         least = rounded_down(squares, len(self.size), len(self.target))
         return self.stored_weight * max(self.storage, least)
 

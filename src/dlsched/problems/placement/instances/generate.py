@@ -51,9 +51,7 @@ def generate(
     largest: float = 1.0,
     sizes: Sequence[float] = SIZES,
     readers: Sequence[float] = READERS,
-    experiments: float = 0.0,
     cpu_training: float = CPU_TRAINING,
-    min_jobs_per_priority: int = 0,
 ) -> Instance:
     """Draw regions of uneven hardware, tables, and the jobs that read them.
 
@@ -99,15 +97,8 @@ def generate(
     readers
         Number of jobs that read a table at P50, P90 and P99; in the paper of workloads that read a
         partition (Figure 3).
-    experiments
-        Share of the jobs that are experiments with another job: of its kind and GPU type, reading
-        the same tables, as jobs of one team often do (section 3.1). None by default, as only
-        recurring jobs are planned for.
     cpu_training
         Share of the training jobs that need no GPU (section 5.1).
-    min_jobs_per_priority
-        Training jobs of a priority with fewer jobs get the next lower priority with as many, or
-        else the lowest such priority: few jobs of a priority cannot match many regions' supplies.
     """
     if version not in ("v1", "v2"):
         raise OptionError(f"version={version!r} must be v1 or v2")
@@ -115,10 +106,9 @@ def generate(
         raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
     if utilization <= 0 or not 0 < storage_utilization < 1:
         raise OptionError("utilization must be above 0, storage_utilization between 0 and 1")
-    if not 0 <= clusters <= 1 or not 0 < largest <= 1 or not 0 <= trained_at_home <= 1:
-        raise OptionError("clusters, largest and trained_at_home must be shares")
-    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
-        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+    shares = (clusters, largest, trained_at_home, cpu_training)
+    if not all(0 <= share <= 1 for share in shares) or not largest:
+        raise OptionError("clusters, largest, trained_at_home and cpu_training must be shares")
     for name, given in (("sizes", sizes), ("readers", readers)):
         if len(given) != 3 or not 0 < given[0] <= given[1] <= given[2]:
             raise OptionError(f"{name}={given!r} must be three ascending numbers above 0")
@@ -129,19 +119,13 @@ def generate(
     storage = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
     capacity = np.ceil(np.maximum(storage * size.sum() / storage_utilization, size.max()))
     homes = _homes(rng, size, capacity)
-    independent = jobs - int(experiments * jobs)
-    parents: list[int] = []
-    if independent < jobs:
-        parents = rng.integers(independent, size=jobs - independent).tolist()
-    job_rows = _jobs(rng, jobs, parents, kinds, cpu_training)
-    able = _tables_to_train_on(job_rows[:independent], have, homes)
+    job_rows = _jobs(rng, jobs, kinds, cpu_training)
+    able = _tables_to_train_on(job_rows, have, homes)
     home_of_job = _homes_of_jobs(rng, able, trained_at_home)
-    counts = _stratified(rng, LEAST_READERS, readers, tables) * independent / max(jobs, 1)
+    counts = _stratified(rng, LEAST_READERS, readers, tables)
     reads = _readers(rng, homes, home_of_job, able, clusters, counts)
-    reads += [reads[parent] for parent in parents]
     for row, names in zip(job_rows, reads, strict=True):
         row["tables"] = [f"t{t + 1}" for t in names]
-    _merge_rare(job_rows, min_jobs_per_priority)
     demanded = {
         kind: float(sum(row.get("gpu_hours", {}).get(kind, 0) for row in job_rows))
         for kind in KINDS[:kinds]
@@ -187,17 +171,14 @@ def generate(
 
 
 def _jobs(
-    rng: np.random.Generator, jobs: int, parents: list[int], kinds: int, cpu_training: float
+    rng: np.random.Generator, jobs: int, kinds: int, cpu_training: float
 ) -> list[dict[str, Any]]:
-    """Draw jobs but for their tables; the last ones are experiments with their parents."""
+    """Draw jobs but for their tables."""
     rows: list[dict[str, Any]] = []
     chances = np.array(PRIORITIES) / sum(PRIORITIES)
     shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
-    independent = jobs - len(parents)
     for j in range(jobs):
-        parent = rows[parents[j - independent]] if j >= independent else None
         kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
-        kind = parent["kind"] if parent else kind
         row = {
             "id": f"j{j + 1}",
             "kind": kind,
@@ -207,9 +188,6 @@ def _jobs(
             hours = max(1, round(float(rng.lognormal(3, 1.2))))
             gpu = KINDS[int(rng.choice(kinds, p=shares))]
             without = bool(cpu_training) and bool(rng.random() < cpu_training)
-            if parent:
-                without = "gpu_hours" not in parent
-                gpu = next(iter(parent.get("gpu_hours", [gpu])))
             row["time_sensitive"] = bool(rng.random() < 0.3)
             if not without:
                 row["gpu_hours"] = {gpu: hours}
@@ -218,16 +196,6 @@ def _jobs(
             row["app"] = str(rng.choice(APPS))
         rows.append(row)
     return rows
-
-
-def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
-    """Merge priorities with fewer than `least` training jobs into priorities with as many."""
-    training = [job for job in jobs if job["kind"] == "ml"]
-    count = Counter(job["priority"] for job in training)
-    common = sorted(p for p, n in count.items() if n >= least)
-    for job in training if common else ():
-        if job["priority"] not in common:
-            job["priority"] = next((p for p in common if p > job["priority"]), common[-1])
 
 
 def _stratified(

@@ -40,8 +40,6 @@ class Cell(NamedTuple):
     """Tables of the items, as positions in `names`."""
     names: Ints
     """Positions in the instance of the tables that the items read, ascending."""
-    groups: Ints
-    """By item: its group of jobs."""
     order: Ints
     """Items in the order in which a search decides them."""
     target: Floats
@@ -50,16 +48,7 @@ class Cell(NamedTuple):
     """By region: the first one with exactly the same target."""
 
 
-class Item(NamedTuple):
-    """A group of jobs in a cell, in exact numbers; see `Cell`."""
-
-    share: Fraction
-    penalty: Fraction
-    """Also that of a group which must have a region."""
-    group: int
-
-
-_LARGEST_PENALTY = 2
+_LARGEST_PENALTY = Fraction(2)
 """The squares of no placement are more, so a larger penalty would be as good."""
 
 
@@ -72,34 +61,30 @@ def weights_of(shares: Shares) -> dict[tuple[int, int], Fraction]:
     return {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand) if weights[p]}
 
 
-def cells_of(shares: Shares) -> dict[tuple[int, int], Cell]:
-    """Return the cells by type and priority, those of weight 0 left out.
+def penalties_of(shares: Shares) -> dict[tuple[int, int], dict[int, Fraction]]:
+    """Return by type and priority, and group, its bytes' cost in units of the cell's weight.
 
     A group that is in several cells has a part of its bytes in each, so that the cells' costs,
-    times their weights, may be added.
+    times their weights, may be added. Cells of weight 0 are left out.
     """
     weights = weights_of(shares)
     weighted = [Fraction(0)] * len(shares.groups)
     for key, weight in weights.items():
         for g, part in shares.demand[key].items():
             weighted[g] += weight * part
-    bytes_ = traffic_of(shares)
-    cells = {}
-    for key in weights:
-        penalty = {g: bytes_[g] * part / weighted[g] for g, part in shares.demand[key].items()}
-        cells[key] = _cell(shares, key[0], _items(shares.demand[key], penalty))
-    return cells
+    cost = traffic_of(shares)
+    return {
+        key: {
+            g: min(_LARGEST_PENALTY, cost[g] * part / weighted[g])
+            for g, part in shares.demand[key].items()
+        }
+        for key in weights
+    }
 
 
-def whole_cells_of(shares: Shares) -> dict[tuple[int, int], tuple[Cell, list[Item]]]:
-    """Return the cells, with their exact items, where a group has all of its bytes in each."""
-    bytes_ = traffic_of(shares)
-    cells = {}
-    for key, weight in weights_of(shares).items():
-        penalty = {g: bytes_[g] / weight for g in shares.demand[key]}
-        items = _items(shares.demand[key], penalty)
-        cells[key] = _cell(shares, key[0], items), items
-    return cells
+def cells_of(shares: Shares) -> dict[tuple[int, int], Cell]:
+    """Return the cells by type and priority, those of weight 0 left out."""
+    return {key: _cell(shares, key, penalty) for key, penalty in penalties_of(shares).items()}
 
 
 def traffic_of(shares: Shares) -> list[Fraction]:
@@ -108,23 +93,20 @@ def traffic_of(shares: Shares) -> list[Fraction]:
     return [weight * sum(row.values(), Fraction(0)) for row in shares.read]
 
 
-def _items(parts: Mapping[int, Fraction], penalty: Mapping[int, Fraction]) -> list[Item]:
-    most = Fraction(_LARGEST_PENALTY)
-    return [Item(part, min(most, penalty[g]), g) for g, part in parts.items()]
+def _cell(shares: Shares, key: tuple[int, int], penalties: Mapping[int, Fraction]) -> Cell:
+    demand = shares.demand[key]
 
+    def order(g: int) -> tuple[bool, Fraction, int]:
+        return not shares.groups[g].must_run, -penalties[g] / demand[g], g
 
-def _cell(shares: Shares, k: int, items: list[Item]) -> Cell:
-    def order(item: Item) -> tuple[bool, Fraction, int]:
-        return not shares.groups[item.group].must_run, -item.penalty / item.share, item.group
-
-    items = sorted(items, key=order)
-    groups = [shares.groups[item.group] for item in items]
-    share = np.array([float(item.share) for item in items])
-    penalty = np.array([float(item.penalty) for item in items])
+    items = sorted(demand, key=order)
+    groups = [shares.groups[g] for g in items]
+    share = np.array([float(demand[g]) for g in items])
+    penalty = np.array([float(penalties[g]) for g in items])
     penalty[[group.must_run for group in groups]] = math.inf
     tables = [np.array(group.tables, dtype=np.int64) for group in groups]
     names = np.unique(np.concatenate(tables))
-    supply = [row[k] for row in shares.supply]
+    supply = [row[key[0]] for row in shares.supply]
     # An item that is cheap to leave out decides little, however large it is.
     decisive = np.minimum(share, penalty / (2 * max(map(float, supply))))
     return Cell(
@@ -134,7 +116,6 @@ def _cell(shares: Shares, k: int, items: list[Item]) -> Cell:
         first=np.cumsum([0, *map(len, tables)], dtype=np.int64),
         tables=np.searchsorted(names, np.concatenate(tables)).astype(np.int64),
         names=names,
-        groups=np.array([item.group for item in items], dtype=np.int64),
         order=np.argsort(-decisive, kind="stable").astype(np.int64),
         target=np.array([float(part) for part in supply]),
         alike=np.array([supply.index(part) for part in supply], dtype=np.int64),

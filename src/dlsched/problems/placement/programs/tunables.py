@@ -27,8 +27,9 @@ class Tunables:
         rarely ends, and they find better placements.
     compiling
         Pyomo's time to turn a model into arrays, at least, as a share of the time to build it.
-    table_nodes
-        Of the branch and bound over tables.
+    most_homes
+        Of the largest tables, all of which are tried for a bound on the storage part. With 4 to
+        1,000 tables those of three are as good as a search over all.
     job_steps, job_nodes, hurried_nodes
         Of each search over jobs: the nodes times jobs times regions, the nodes at least, and those
         after the end of a limit, which take some milliseconds.
@@ -84,7 +85,7 @@ class Tunables:
     most_excluded: int = 100
     proved_tables: int = 40
     compiling: float = 0.5
-    table_nodes: int = 20_000
+    most_homes: int = 1_000
     job_steps: int = 3_000_000
     job_nodes: int = 200
     hurried_nodes: int = 30

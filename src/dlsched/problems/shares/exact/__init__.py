@@ -1,10 +1,16 @@
-"""The exact method of shares: the linear program over kinds of jobs."""
+"""The exact methods of shares: the linear program over kinds of jobs, and water filling.
+
+Water filling (Gavel) goes on with the least value of the others, and so on.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from dlsched.errors import OptionError
 from dlsched.problems.shares import model
 from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
@@ -24,6 +30,10 @@ _PRECISE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 
 """HiGHS's own, 1e-7, leave a gap of 5e-9 of the value of 1,024 jobs."""
 _MOST = 30
 """Most programs for finish times; Newton's method needs about five."""
+_POSITIVE = 1e-7
+"""A row's dual counts as positive from this part of the sum of all."""
+_KEPT = 1 - Fraction(1, 10**10)
+"""The part of a level that later rounds keep: their programs need an interior."""
 
 
 @method("shares", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
@@ -107,3 +117,42 @@ def claim_of(instance: Instance, run: Run, known: Solution, bound: Fraction) -> 
     if at_bound(value_of(instance, known), stated):
         return Claim(known, status=Status.OPTIMAL, bounds=[[stated]])
     return Claim(known, Status.FEASIBLE, bounds=[[stated]], termination=run.stop_reason())
+
+
+@method("shares", kind="exact", preload=SOLVER_LIBRARIES)
+def water_filling(instance: Instance, run: Run) -> Claim:
+    """One linear program a round. Exact because the first round is `milp`; others keep its level.
+
+    A kind of jobs whose row has a positive dual is at the level in every optimum, by complementary
+    slackness: it is held there, and the next round maximises the least value of the others. The
+    authors' public code finds such jobs by an integer program.
+    """
+    if instance.objective not in ("max_min", "makespan"):
+        raise OptionError(f"water filling is not for the objective {instance.objective}; use milp")
+    built = model.build(instance)
+    bound = pooled(instance, Fraction(0))
+    solution = isolated(instance)
+    while (solved := optimize(built, run)) is not None:
+        bound = bound if built.HELD else min(bound, solved.bound)
+        prices = _prices(built, solved)
+        level = Fraction(built.UNIT) * Fraction(built.level.value) * _KEPT
+        solution = model.read(instance, built)
+        reached = [c for c, price in prices.items() if price > _POSITIVE * sum(prices.values())]
+        for c in reached:
+            built.HELD[c] = level
+            row = built.least[c]
+            row.set_value(row.body - built.level + float(level / Fraction(built.UNIT)) <= 0)
+        built.level.setub(model.NEGLIGIBLE)  # no job with a row has more
+        if not reached or len(built.HELD) == len(built.least):
+            break
+    start: Any = run.start or run.known or solution
+    if value_of(instance, start) > value_of(instance, solution) * (1 + 2 * (1 - _KEPT)):
+        solution = start  # the program was not solved
+    return claim_of(instance, run, solution, bound)
+
+
+def _prices(built: Any, solved: Solved) -> dict[str, float]:
+    """Return the duals of the rows at the common level, by kind."""
+    rows = zip(solved.form.constraints, np.abs(solved.duals).tolist(), strict=True)
+    named = ((row.index(), price) for row, price in rows if row.parent_component() is built.least)
+    return {c: price for c, price in named if c not in built.HELD}

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.structures.kinds import kinds_of
-from dlsched.problems.shares.structures.times import Times, solution_of
+from dlsched.problems.shares.structures.times import solution_of
 from dlsched.registry.own import method
 
 
@@ -19,4 +19,4 @@ def isolated(instance: Instance) -> Solution:
         part = min(Fraction(1), Fraction(total, len(instance.jobs) * kind.gpus))
         for k in kind.rates:
             alone[kind.name, k] = kind.count * part * Fraction(instance.gpus[k], total)
-    return solution_of(instance, Times(alone, {}))
+    return solution_of(instance, alone)

@@ -6,24 +6,36 @@ import ast
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+from pydantic import PlainValidator
 
 from dlsched.errors import InstanceError
 from dlsched.problems.shares.definition.schema import Instance
-from dlsched.schema import Flaw, Number, exact, shown, simplify, whole
+from dlsched.schema import (
+    Amount,
+    Document,
+    Flaw,
+    FrozenDict,
+    Id,
+    Number,
+    PositiveCount,
+    exact,
+    shown,
+    simplify,
+)
 from dlsched.schema.files import read_text
 
 Like: TypeAlias = tuple[str, int]
 """A model, and the GPUs of its jobs."""
+PairAt: TypeAlias = tuple[str, str, int, str]
+"""A model, the model beside it, the GPUs of their jobs, and the type of these."""
 
-ALONE = {"job_type", "scale_factor", "iterations_per_second"}
-"""Fields of a row of a list of rates."""
 _ISOLATED = "null"
 _SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
-_PAGE = "see docs/problems/shares.md"
 _ROUNDING = 1e-6
 
 
@@ -39,15 +51,13 @@ class Rates(NamedTuple):
     """
 
     alone: Mapping[Like, Mapping[str, Number]]
-    beside: Mapping[tuple[str, str, int, str], tuple[Number, Number]]
+    beside: Mapping[PairAt, tuple[Number, Number]]
 
 
 def from_rates(
     rates: Rates,
     gpus: Mapping[str, int],
     jobs: Mapping[str, Mapping[str, Any]],
-    *,
-    sharing: bool = True,
     **fields: Any,
 ) -> Instance:
     """Return an instance of jobs that run models with known rates.
@@ -58,8 +68,6 @@ def from_rates(
         GPUs of each type.
     jobs
         By id, the fields of each job: its ``model``, ``gpus`` (1 by default), and others of `Job`.
-    sharing
-        Whether two jobs may share GPUs.
     **fields
         Of the instance, as ``objective``; ``name`` is "unnamed" by default.
     """
@@ -73,7 +81,7 @@ def from_rates(
     models = [{"id": label, "gpus": like[1], "rates": on[like]} for like, label in ids.items()]
     pairs = [
         {"models": (ids[a, scale], ids[b, scale]), "type": kind, "rates": both}
-        for (a, b, scale, kind), both in (rates.beside.items() if sharing else ())
+        for (a, b, scale, kind), both in rates.beside.items()
         if kind in gpus and (a, scale) in ids and (b, scale) in ids and a <= b
     ]
     rows = [
@@ -112,100 +120,89 @@ def read_rates(path: str | Path) -> Rates:
         If the file cannot be read, a field is missing or unknown, a rate is no number from 0, or
         the two orders of a pair disagree.
     """
-    reading = _Reading(str(path))
-    text = read_text(Path(path), opening="")
+    where = str(path)
     try:
-        data = json.loads(text)
+        data = json.loads(read_text(Path(path), opening=""))
     except json.JSONDecodeError as error:
-        raise reading.error("", f"is not JSON ({error})", "correct it there") from None
-    if isinstance(data, list):
-        reading.add_rows(data)
-    else:
-        reading.add_types(reading.object(data, ""))
-    return reading.rates()
+        raise InstanceError(where, "", f"is not JSON ({error})", "correct it there") from None
+    file = _File.parse({"rows" if isinstance(data, list) else "types": data}, where)
+    alone = defaultdict[Like, dict[str, Number]](dict)
+    pairs: dict[PairAt, tuple[Number, Number]] = {}
 
-
-class _Reading:
-    """The rates of a file as they are read."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.alone = defaultdict[Like, dict[str, Number]](dict)
-        self.pairs: dict[tuple[str, str, int, str], list[Number]] = {}
-
-    def error(self, place: str, problem: str, remedy: str = _PAGE) -> InstanceError:
-        """Return what is wrong at a place of the file."""
-        return InstanceError(self.where, place, problem, remedy)
-
-    def add_rows(self, rows: list[Any]) -> None:
-        """Add the rates of a list, all alone."""
-        for i, row in enumerate(rows):
-            place = f"[{i}]"
-            if not isinstance(row, dict) or set(row) != ALONE:
-                problem = "does not have exactly the fields " + ", ".join(sorted(ALONE))
-                raise self.error(place, problem)
-            scale: int = self.number(row["scale_factor"], place, whole)
-            for kind, rate in self.object(row["iterations_per_second"], place).items():
-                self._add((str(row["job_type"]), scale), kind, rate, place)
-
-    def add_types(self, types: dict[str, Any]) -> None:
-        """Add the rates by type of GPU and job."""
-        for kind, jobs in types.items():
-            for job, rates in self.object(jobs, f"[{kind!r}]").items():
-                place = f"[{kind!r}][{job!r}]"
-                others = dict(self.object(rates, place))
-                like = _job_of(job)
-                self._add(like, kind, others.pop(_ISOLATED, 0), place)
-                for other, both in others.items():
-                    self._add_pair(like, _job_of(other), kind, both, f"{place}[{other!r}]")
-
-    def _add(self, like: Like, kind: str, rate: Any, place: str) -> None:
-        if kind in self.alone[like]:
+    def add(like: Like, kind: str, rate: Number) -> None:
+        if kind in alone[like]:
             problem = f"{like[0]!r} of scale {like[1]} stands twice"
-            raise self.error(place, problem, "keep one of the two")
-        self.alone[like][kind] = self.number(rate, place)
+            raise InstanceError(where, repr(kind), problem, "keep one of the two")
+        alone[like][kind] = rate
 
-    def _add_pair(self, like: Like, other: Like, kind: str, both: Any, place: str) -> None:
-        if not isinstance(both, list) or len(both) != 2:
-            raise self.error(place, "is not [rate, rate of the other]")
-        (model, scale), (beside, its_scale) = like, other
-        if its_scale == scale:
-            self.pairs[model, beside, scale, kind] = [self.number(rate, place) for rate in both]
+    for row in file.rows:
+        for kind, rate in row.iterations_per_second.items():
+            add((row.job_type, row.scale_factor), kind, rate)
+    for kind, jobs in file.types.items():
+        for job, rates in jobs.items():
+            model, scale = _job_of(job)
+            add((model, scale), kind, rates.get(_ISOLATED, 0))
+            for other, both in rates.items():
+                beside, its_scale = _job_of(other)
+                if other != _ISOLATED and its_scale == scale:
+                    pairs[model, beside, scale, kind] = both
+    return Rates(dict(alone), _in_both_orders(alone, pairs, where))
 
-    def number(self, value: object, place: str, read: Callable[[object], Any] = exact) -> Any:
-        """Return an exact number from 0."""
-        try:
-            number = read(value)
-        except Flaw as flaw:
-            raise self.error(place, flaw.problem, flaw.remedy) from None
-        if number < 0:
-            raise self.error(place, f"{shown(value)} is negative", "use a number from 0")
-        return number
 
-    def object(self, value: Any, place: str) -> dict[str, Any]:
-        """Return a JSON object."""
-        if not isinstance(value, dict):
-            raise self.error(place, "is no object of rates")
-        return value
+class _Row(Document):
+    """Rates alone, of a list."""
 
-    def rates(self) -> Rates:
-        """Return all rates, of pairs in both orders."""
-        beside: dict[tuple[str, str, int, str], tuple[Number, Number]] = {}
-        for (model, other, scale, kind), read in self.pairs.items():
-            place = f"[{model!r}, {other!r}, {scale!r}, {kind!r}]"
-            if (model, scale) not in self.alone or (other, scale) not in self.alone:
-                raise self.error(place, "has no rates alone", "add them")
-            own = [self.alone[name, scale].get(kind, 0) for name in (model, other)]
-            ours, theirs = (
-                a if abs(float(a) - float(b)) < _ROUNDING else b
-                for a, b in zip(own, read, strict=True)
-            )
-            if model == other:
-                ours = theirs = simplify(Fraction(ours + theirs) / 2)
-            if beside.setdefault((other, model, scale, kind), (theirs, ours)) != (theirs, ours):
-                raise self.error(place, "differs in the other order", "keep one")
-            beside[model, other, scale, kind] = ours, theirs
-        return Rates(dict(self.alone), {key: both for key, both in beside.items() if all(both)})
+    job_type: Id
+    scale_factor: PositiveCount
+    iterations_per_second: dict[Id, Amount]
+
+
+def _of_a_job(value: object) -> dict[str, Any]:
+    """Read the rate of a job alone, and pairs of rates by the job beside it."""
+    if not isinstance(value, dict):
+        raise Flaw((), "is no object of rates", "write {...}")
+    read: dict[str, Any] = {}
+    for other, entry in value.items():
+        pair = other != _ISOLATED
+        if pair and not (isinstance(entry, list) and len(entry) == 2):
+            raise Flaw((other,), "is not [rate, rate of the other]", "write both")
+        rates = tuple(map(exact, entry if pair else [entry]))
+        if min(rates) < 0:
+            raise Flaw((other,), f"{shown(entry)} is negative", "use numbers from 0")
+        read[other] = rates if pair else rates[0]
+    return read
+
+
+class _File(Document):
+    """A file of either kind: a list, or by type of GPU and job."""
+
+    rows: tuple[_Row, ...] = ()
+    types: Mapping[Id, dict[Id, Annotated[dict[str, Any], PlainValidator(_of_a_job)]]] = (
+        FrozenDict()
+    )
+
+
+def _in_both_orders(
+    alone: Mapping[Like, Mapping[str, Number]],
+    pairs: Mapping[PairAt, tuple[Number, Number]],
+    where: str,
+) -> dict[PairAt, tuple[Number, Number]]:
+    """Return the rates of pairs that can run, in both orders."""
+    beside: dict[PairAt, tuple[Number, Number]] = {}
+    for key, read in pairs.items():
+        model, other, scale, kind = key
+        if (model, scale) not in alone or (other, scale) not in alone:
+            raise InstanceError(where, repr(key), "has no rates alone", "add them")
+        own = [alone[name, scale].get(kind, 0) for name in (model, other)]
+        ours, theirs = (
+            a if abs(float(a) - float(b)) < _ROUNDING else b for a, b in zip(own, read, strict=True)
+        )
+        if model == other:
+            ours = theirs = simplify(Fraction(ours + theirs) / 2)
+        if beside.setdefault((other, model, scale, kind), (theirs, ours)) != (theirs, ours):
+            raise InstanceError(where, repr(key), "differs in the other order", "keep one")
+        beside[key] = ours, theirs
+    return {key: both for key, both in beside.items() if all(both)}
 
 
 def _job_of(name: str) -> tuple[str, int]:

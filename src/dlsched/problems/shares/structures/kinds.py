@@ -10,11 +10,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dlsched.problems.shares.definition.check import alone, value
 from dlsched.problems.shares.definition.schema import TIMED, Instance, Job
 from dlsched.schema import Id, Number
+
+Where: TypeAlias = tuple[Id, ...]
+"""A kind of jobs, the model beside them where they share GPUs, and a type of GPU."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +66,16 @@ class Part(NamedTuple):
 
 
 def parts(
-    instance: Instance,
-    kinds: Mapping[Id, Kind],
-    alone: Mapping[tuple[Id, Id], Any],
-    beside: Mapping[tuple[Id, Id, Id], Any],
+    instance: Instance, kinds: Mapping[Id, Kind], times: Mapping[Where, Any]
 ) -> Iterator[Part]:
-    """Yield what times by kind and type, and by kind, model beside it and type, are times of."""
-    for (c, k), time in alone.items():
+    """Yield what times are times of."""
+    for (c, *beside, k), time in times.items():
         kind = kinds[c]
-        yield Part(kind, k, 2 * kind.gpus, Fraction(kind.rates[k]), time)
-    for (c, other, k), time in beside.items():
-        kind = kinds[c]
-        rate = Fraction(instance.beside[kind.example.model, other, k])
-        yield Part(kind, k, kind.gpus, rate, time)
+        if beside:
+            rate = instance.beside[kind.example.model, beside[0], k]
+            yield Part(kind, k, kind.gpus, Fraction(rate), time)
+        else:
+            yield Part(kind, k, 2 * kind.gpus, Fraction(kind.rates[k]), time)
 
 
 def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction]:

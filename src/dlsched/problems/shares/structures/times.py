@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from dlsched.problems.shares.definition.schema import Instance, Share, Solution
-from dlsched.problems.shares.structures.kinds import Kind, kinds_of, parts
+from dlsched.problems.shares.structures.kinds import Kind, Where, kinds_of, parts
 from dlsched.schema import Id
 
 _BITS = 60
@@ -20,29 +20,22 @@ Line: TypeAlias = list[tuple[Id, Fraction]]
 """Jobs, and the length of each on a line on which they follow each other."""
 
 
-class Times(NamedTuple):
-    """Times of kinds: by kind and type alone, and by kind, model beside it, and type."""
-
-    alone: Mapping[tuple[Id, Id], float | Fraction]
-    beside: Mapping[tuple[Id, Id, Id], float | Fraction]
-
-
-def times_of(instance: Instance, solution: Solution) -> Times:
+def times_of(instance: Instance, solution: Solution) -> dict[Where, Fraction]:
     """Return the times of the kinds in a solution."""
     kind_of = {job: kind for kind in kinds_of(instance).values() for job in kind.jobs}
-    alone: dict[tuple[Id, Id], Fraction] = defaultdict(Fraction)
-    beside: dict[tuple[Id, Id, Id], Fraction] = defaultdict(Fraction)
+    times: dict[Where, Fraction] = defaultdict(Fraction)
     for share in solution.shares:
         kinds = [kind_of[job] for job in share.jobs]
-        if len(kinds) == 1:
-            alone[kinds[0].name, share.type] += Fraction(share.time)
-        for ours, theirs in zip(kinds, kinds[::-1], strict=True) if len(kinds) > 1 else ():
-            beside[ours.name, theirs.example.model, share.type] += Fraction(share.time)
-    return Times(alone, beside)
+        for i, kind in enumerate(kinds):
+            others = (other.example.model for other in kinds[:i] + kinds[i + 1 :])
+            times[kind.name, *others, share.type] += Fraction(share.time)
+    return times
 
 
 def solution_of(
-    instance: Instance, times: Times, needs: Mapping[Id, Fraction] = MappingProxyType({})
+    instance: Instance,
+    solved: Mapping[Where, float | Fraction],
+    needs: Mapping[Id, Fraction] = MappingProxyType({}),
 ) -> Solution:
     """Return a solution close to a solver's times.
 
@@ -51,22 +44,22 @@ def solution_of(
     sides that should be equal, the longer is cut. What this costs is in the value.
     """
     kinds = kinds_of(instance)
-    alone = defaultdict(Fraction, {key: _exact(time) for key, time in times.alone.items()})
-    beside = {key: _exact(time) for key, time in times.beside.items()}
+    times = defaultdict(Fraction, {key: _exact(time) for key, time in solved.items()})
     work: dict[Id, Fraction] = defaultdict(Fraction)
-    for part in parts(instance, kinds, alone, beside):
+    for part in parts(instance, kinds, times):
         work[part.kind.name] += part.rate * part.time
     for c, need in needs.items():
         rates = kinds[c].rates
         fastest = max(rates, key=lambda k: rates[k])
         missing = max(Fraction(0), need * kinds[c].count - work[c])
-        alone[c, fastest] += missing / Fraction(rates[fastest])
-    divisor = max([Fraction(1), *_loads(instance, kinds, alone, beside)])
+        times[c, fastest] += missing / Fraction(rates[fastest])
+    divisor = max([Fraction(1), *_loads(instance, kinds, times)])
     shares = []
-    for (c, k), time in alone.items():
+    for (c, *beside, k), time in times.items():
         each = _rounded(time / divisor / kinds[c].count)
-        shares += [Share(jobs=(job,), type=k, time=each) for job in kinds[c].jobs if each]
-    for a, b, k, length in _paired(kinds, beside):
+        if each and not beside:
+            shares += [Share(jobs=(job,), type=k, time=each) for job in kinds[c].jobs]
+    for a, b, k, length in _paired(kinds, times):
         each = _rounded(length / divisor)
         shares += [Share(jobs=(a, b), type=k, time=each)] if each else []
     return Solution(shares=tuple(shares))
@@ -85,15 +78,12 @@ def _rounded(time: Fraction) -> Fraction:
 
 
 def _loads(
-    instance: Instance,
-    kinds: Mapping[Id, Kind],
-    alone: Mapping[tuple[Id, Id], Fraction],
-    beside: Mapping[tuple[Id, Id, Id], Fraction],
+    instance: Instance, kinds: Mapping[Id, Kind], times: Mapping[Where, Fraction]
 ) -> Iterator[Fraction]:
     """Yield used by available, of each kind's time and of each type's GPUs."""
     busy: dict[Id, Fraction] = defaultdict(Fraction)
     halves: dict[Id, Fraction] = defaultdict(Fraction)
-    for part in parts(instance, kinds, alone, beside):
+    for part in parts(instance, kinds, times):
         busy[part.kind.name] += part.time
         halves[part.type] += part.halves * part.time
     yield from (time / kinds[c].count for c, time in busy.items())
@@ -101,7 +91,7 @@ def _loads(
 
 
 def _paired(
-    kinds: Mapping[Id, Kind], beside: Mapping[tuple[Id, Id, Id], Fraction]
+    kinds: Mapping[Id, Kind], times: Mapping[Where, Fraction]
 ) -> Iterator[tuple[Id, Id, Id, Fraction]]:
     """Divide time beside models into time of pairs of jobs, with few pairs.
 
@@ -110,10 +100,10 @@ def _paired(
     pair; they differ, because no job has more than half of the circle.
     """
     lines: dict[tuple[Id, Id, Id], Line] = defaultdict(list)
-    for (c, b, k), time in beside.items():
-        if time:
+    for (c, *beside, k), time in times.items():
+        if time and beside:
             each = time / kinds[c].count
-            lines[kinds[c].example.model, b, k] += [(job, each) for job in kinds[c].jobs]
+            lines[kinds[c].example.model, beside[0], k] += [(job, each) for job in kinds[c].jobs]
     for (model, other, k), ours in sorted(lines.items()):
         if model <= other:
             both = _halves(ours) if model == other else (ours, lines.get((other, model, k), []))

@@ -105,8 +105,8 @@ def generate(
         Iterations a second on the three types. ``"models"``: in the ranges that Gavel's authors
         measured of the job's model. ``"any_order"``: any type may be the fastest, by up to ten
         times, as in section II-A. Or measured ones to draw from, by size group or the same for all
-        jobs, as `read_throughputs` reads them from a file. A seed draws the same with any files on
-        the machine: measured rates are used where they are given only.
+        jobs; `dlsched.problems.shares.read_rates` reads files of them. A seed draws the same with
+        any files on the machine: measured rates are used where they are given only.
     forking
         HadarE (section V): machines of one GPU each, and jobs that may hold many.
 

@@ -85,23 +85,6 @@ def least_costs(instance: Instance, prices: Mapping[str, Sequence[int]]) -> NDAr
     return least
 
 
-def suffices(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
-    """Whether all slots that complete a job also have gains, in other units, of the need.
-
-    Parameters
-    ----------
-    gains
-        Of a slot at each speed, integers from 0.
-    need
-        What the gains of the job's slots are said to add up to, at least.
-    """
-    job, speeds = instance.jobs[j], instance.speeds[j]
-    if all(g * job.iterations >= need * s.gain for g, s in zip(gains, speeds, strict=True)):
-        return True  # no gain is rounded down
-    costs = np.array([gains] * (instance.slots - job.arrival + 1), dtype=np.int64)
-    return bool(_by_slot(instance, j, costs)[-1] >= need)
-
-
 def _by_slot(instance: Instance, j: int, costs: Costs) -> NDArray[np.int64]:
     """Return the least cost of a job's work in the first slots, by their number.
 

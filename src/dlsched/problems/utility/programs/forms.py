@@ -4,10 +4,6 @@ A column of both says that a job has finished by a slot; see `finish_form`. Whet
 asked by prices only in the first. The second has the runs of the model as well: when each job runs,
 at which speed. It says for each job and vector of prices that its runs cost at least what its work
 costs up to its finish. Its relaxation is at least as tight as the bound of any of the prices.
-
-Of what finds schedules only `work_units.units` is called, for a row's integers: it may come from
-doubles, so each is checked against the program of the least costs before it is used, and replaced
-by one rounded up if it does not hold.
 """
 
 from __future__ import annotations
@@ -18,14 +14,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.programs.finish_costs import ROUNDING, suffices
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
-from dlsched.problems.utility.structures.work_units import units
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.parameters import require_keys, whole, wholes
 from dlsched.proofs.forms.restricted import Restricted
-from dlsched.schema import Number
+from dlsched.schema import Number, granularity
 
 MOST_RUNS = 50_000
 """A form of more runs is refused."""
@@ -154,18 +148,14 @@ def _cost_rows(found: Finishes, j: int, column: Mapping[JobAtSpeed, int]) -> Ite
 
 
 def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
-    """Return a job's gains of a slot at each speed, and the work, in whole units.
+    """Return a job's gains of a slot at each speed, and the work, in steps of the gains.
 
-    All slots that complete the job have gains of at least the work.
+    Steps are those of which all gains are multiples; no gain is more than the work.
     """
-    job = found.instance.jobs[j]
-    gains = [Fraction(speed.gain) for speed in found.instance.speeds[j]]
-    iterations = Fraction(job.iterations)
-    stated = units(gains, iterations, found.instance.slots - job.arrival + 1, up=True)
-    if suffices(found.instance, j, stated.gains, stated.need):
-        return stated.gains, stated.need
-    most = ROUNDING.units
-    return [math.ceil(gain / iterations * most) for gain in gains], most
+    gains = [speed.gain for speed in found.instance.speeds[j]]
+    step = granularity(gains)
+    need = math.ceil(found.instance.jobs[j].iterations / step)
+    return [min(int(gain / step), need) for gain in gains], need
 
 
 def _capacity(found: Finishes, column: Mapping[JobAtSpeed, int]) -> Iterator[Row]:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.structures.gangs import Gangs, require
-from dlsched.problems.utility.structures.work_units import TUNABLES, units
-from dlsched.schema import granularity
+from dlsched.problems.utility.structures.work_units import TUNABLES, in_steps, units
 
 After = NDArray[np.int32]
 """Stages x speeds: the stage after a slot; the same one if the work cannot be done from there."""
@@ -103,16 +102,11 @@ def stages(
     most
         The most units, where these are rounded.
     """
-    whole = units(gains, iterations, slots, up, most)
-    row = whole.gains
-    need = whole.need
-    if not whole.exact:
-        step = granularity(gains)
-        need = int(-(-iterations // step))
-        row = tuple(min(int(gain / step), need) for gain in gains)
-    after = exact_stages(row, need, slots, TUNABLES.stages) if row[0] else None
+    row, need = in_steps(gains, iterations)
+    after = exact_stages(tuple(row), need, slots, TUNABLES.stages)
     if after is not None:
         return after
+    whole = units(gains, iterations, slots, up, most)
     left = np.arange(whole.need + 1)[:, None]
     rounded: After = np.maximum(0, left - np.array(whole.gains)).astype(np.int32)
     return rounded

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.generators.hadar import hadar_cluster, hadar_workload
 from dlsched.simulation.workload.generators.lyra import lyra_cluster, lyra_workload
@@ -56,19 +56,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
 }
 
 
-def find_generator(name: str) -> Generator:
-    """Return a generator.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of this name.
-    """
-    if name not in GENERATORS:
-        raise UnknownName("generator", name, list(GENERATORS))
-    return GENERATORS[name]
-
-
 def generated(name: str, parameters: Mapping[str, Any], seed: int = 0) -> tuple[Workload, Cluster]:
     """Draw a workload and its cluster.
 
@@ -89,12 +76,14 @@ def generated(name: str, parameters: Mapping[str, Any], seed: int = 0) -> tuple[
     OptionError
         If it has no such parameter, or a value is out of range.
     """
-    generator = find_generator(name)
+    if name not in GENERATORS:
+        raise UnknownName("generator", name, list(GENERATORS))
+    generator = GENERATORS[name]
     given = {generator.servers if n == SERVERS else n: v for n, v in parameters.items()}
     known = generator.parameters
     for parameter in given:
         if parameter not in known:
-            raise OptionError(f"{name} has no {parameter!r}; it has: {', '.join(known)}")
+            raise OptionError(has_no_option(name, parameter, known, "parameter"))
     cluster = generator.cluster(**_suiting(generator.cluster, given | {"seed": seed}))
     own = _suiting(generator.workload, given | {"seed": seed, "cluster": cluster})
     return generator.workload(**own), cluster

@@ -10,17 +10,21 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dlsched.errors import OptionError, UnknownName, nearest
+from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.records.trace import Trace
 from dlsched.simulation.workload.profiles.muri import muri
+from dlsched.simulation.workload.profiles.sia import read_sia_workload, sia
 from dlsched.simulation.workload.profiles.synergy import read_synergy_trace, synergy
 
 Rows: TypeAlias = list[dict[str, Any]]
 Profiles: TypeAlias = Callable[..., tuple[Rows, Mapping[str, Any]]]
 
-PROFILES: Mapping[str, Profiles] = {"muri": muri, "synergy": synergy}
+PROFILES: Mapping[str, Profiles] = {"muri": muri, "sia": sia, "synergy": synergy}
 """The sets by name."""
-READERS: Mapping[str, Callable[..., Trace | None]] = {"synergy": read_synergy_trace}
+READERS: Mapping[str, Callable[..., Trace | None]] = {
+    "sia": read_sia_workload,
+    "synergy": read_synergy_trace,
+}
 """Readers of traces that need a set of profiles to be understood; None for another format."""
 FILES: Mapping[str, tuple[str, ...]] = {"synergy": ("measured",)}
 """Options of a set that are paths of files."""
@@ -55,7 +59,4 @@ def validate_options(name: str | None, options: Mapping[str, Any]) -> None:
         if name is None:
             raise OptionError(f"{option!r} is an option of a set of profiles; name the set, too")
         if option not in known:
-            names = ", ".join(known)
-            near = nearest(option, known)
-            hint = f"; {near}" if near else ""
-            raise OptionError(f"the profiles {name} have no {option!r}; they have: {names}{hint}")
+            raise OptionError(has_no_option(f"the set of profiles {name}", option, known))
