@@ -1,38 +1,40 @@
-"""Ten thousand short runs on this machine, on Dask, and in shards; and reports of many rows.
+"""Ten thousand short runs on this machine, on executors, and in shards; and reports of many rows.
 
     python benchmarks/many.py [runs plan report]
 
 Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/many.md.
-Processor seconds are of this process and of all that it started, and do not depend on what else
-the machine does; seconds do. Those of Dask begin when its cluster runs, whose start counts among
-the processor seconds. The rows of all ways are compared, but for times.
+Processor seconds are of a process for each way and of all that it started, so also of imports, of
+a cluster's start and of what workers do between runs. Each way is preceded by one on this machine,
+as other programs of the machine make all ways slower. MANY_RUNS states another number of runs;
+executors that are not installed are left out.
 """
 
 from __future__ import annotations
 
-import math
+import ctypes
+import hashlib
+import importlib.util
+import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-import psutil
-
-from dlsched.display.table import Row
 from dlsched.sweeps import Store, merge, read_suite, run_suite
 from dlsched.sweeps.report import write_report
-from dlsched.sweeps.run import shard_files
 from dlsched.sweeps.work import Outcome
 
 SUITE = """
 name = "many"
 [[instances]]
 generate = "reclaiming"
-seeds = [{seeds}]
+seeds = "0-{last}"
 grid = {{ servers = [8, 10, 12, 14, 16] }}
 [[methods]]
 name = "lyra"
@@ -40,10 +42,10 @@ name = "lyra"
 name = "random"
 seeds = [0, 1, 2, 3]
 """
-RUNS = 10_000
-IDLE_SECONDS = 20
+RUNS = int(os.environ.get("MANY_RUNS", "10000"))
+RUNS_PER_SEED = 25
 SHARDS = 4
-COMPARED = ("key", "status", "objective", "solution_sha256")
+COMPARED = ("key", "status", "objective", "bound", "solution_sha256")
 ROWS = 100_000
 WORKLOADS = """
 name = "planned"
@@ -51,32 +53,140 @@ name = "planned"
 trace = "sample-philly"
 grid = {{ servers = [{servers}], gpus = [4, 8] }}
 policies = ["fifo", "srtf", "las", "srsf", "tiresias"]
-seeds = [0, 1, 2, 3, 4]
+seeds = "0-4"
 [[simulation]]
 generate = "lyra"
 grid = {{ servers = [4, 5, 6, 7, 8], load = [0.7, 0.8, 0.9, 0.95], wrong = [0, 0.2] }}
-workload_seeds = [{seeds}]
+workload_seeds = "0-20"
 policies = ["fifo", "lyra", "opportunistic", "gandiva", "afs"]
 bounds = true
 """
 
 
-def numbers(first: int, last: int) -> str:
-    """Return numbers with commas."""
-    return ", ".join(map(str, range(first, last)))
-
-
-def suite(folder: Path) -> Path:
-    """Write the suite of `RUNS` runs."""
+def write_suite(folder: Path, runs: int = RUNS) -> Path:
+    """Write the suite of so many runs."""
     file = folder / "suite.toml"
-    file.write_text(SUITE.format(seeds=numbers(0, RUNS // 25)))
+    file.write_text(SUITE.format(last=runs // RUNS_PER_SEED - 1))
     return file
 
 
-def processor() -> float:
-    """Return the processor seconds of this process and of those that it started and that ended."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(used.ru_utime + used.ru_stime for used in both)
+def dask(stack: ExitStack, folder: Path) -> Any:
+    """Two Dask workers."""
+    from distributed import LocalCluster
+
+    where = {"dashboard_address": ":0", "local_directory": os.fspath(folder)}
+    return stack.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, **where))
+
+
+def loky(stack: ExitStack, folder: Path) -> Any:
+    """Two processes of loky."""
+    from loky import get_reusable_executor
+
+    return get_reusable_executor(max_workers=2)
+
+
+def mpi(stack: ExitStack, folder: Path) -> Any:
+    """Two processes of mpi4py beside the one that asks."""
+    from mpi4py.futures import MPIPoolExecutor
+
+    return stack.enter_context(MPIPoolExecutor())
+
+
+def submitit(stack: ExitStack, folder: Path) -> Any:
+    """Two jobs of submitit at a time, each a new interpreter with a minute's runs."""
+    from submitit import AutoExecutor
+
+    from dlsched.execution import Submitit
+
+    jobs = AutoExecutor(folder=folder / "jobs", cluster="local")
+    jobs.update_parameters(timeout_min=60)
+    return Submitit(jobs, 2)
+
+
+EXECUTORS: dict[str, Callable[[ExitStack, Path], Any]] = {
+    "distributed": dask,
+    "loky": loky,
+    "mpi4py": mpi,
+    "submitit": submitit,
+}
+"""Executors by the library that they need."""
+
+
+def one_way(way: str, folder: Path) -> None:
+    """Make the runs in one way; print the seconds, and those until the first row."""
+    first: list[float] = []
+    with ExitStack() as stack:
+        made = {name.__name__: name for name in EXECUTORS.values()}.get(way)
+        how = {"jobs": 2} if made is None else {"on": made(stack, folder)}
+        began = time.perf_counter()
+        run_suite(
+            folder / "suite.toml",
+            folder / way,
+            on_row=lambda row, left: first.append(time.perf_counter() - began),
+            **how,
+        )
+        print(json.dumps([time.perf_counter() - began, first[0]]))
+
+
+def metered(command: list[str]) -> tuple[str, float]:
+    """Run a command; return its output, and the processor seconds of all that descends from it."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # what it leaves behind is waited for here (Linux)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return output, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+
+
+def runs() -> Iterator[str]:
+    """The same runs in each way."""
+    yield f"## {RUNS:,} short runs\n"
+    yield f"Load of the machine when it began: {os.getloadavg()[0]:.1f}.\n"
+    yield (
+        "| way | seconds | until the first row | processor seconds | of local: seconds, "
+        "processor seconds | rows equal |\n|---|---|---|---|---|---|"
+    )
+    ways = {way.__name__: way for name, way in EXECUTORS.items() if importlib.util.find_spec(name)}
+    for way in (*ways, "shards"):
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            write_suite(folder)
+            (wall, first, spent), other = measured("local", folder), measured(way, folder)
+            if way != "shards":
+                yield f"| local, two at a time | {wall:.0f} | {first:.1f} | {spent:.0f} | | |"
+            same = "yes" if settled(folder / way) == settled(folder / "local") else "NO"
+            share = f"{other[0] / wall:.2f}, {other[2] / spent:.2f}"
+            about = ways[way].__doc__ if way in ways else f"{SHARDS} shards, two at a time; merge."
+            until = f"{other[1]:.1f}" if way in ways else ""
+            cells = [str(about).rstrip("."), f"{other[0]:.0f}", until, f"{other[2]:.0f}"]
+            yield f"| {' | '.join(cells)} | {share} | {same} |"
+
+
+def measured(way: str, folder: Path) -> tuple[float, float, float]:
+    """Return seconds, those until the first row, and processor seconds of one way."""
+    command = [sys.executable, __file__, "way", way, os.fspath(folder)]
+    if way == "mpi":
+        mpiexec = Path(sys.executable).with_name("mpiexec")
+        command[1:1] = ["-m", "mpi4py.futures"]
+        command[:0] = [os.fspath(mpiexec) if mpiexec.exists() else "mpiexec", "-n", "3"]
+    if way == "shards":
+        bench = f"{sys.executable} -m dlsched bench {folder}/suite.toml -o {folder}/shards -q -j 1"
+        both = "{ %s & %s & wait; }"
+        lines = [f"{bench} --shard {k}/{SHARDS} >&2" for k in range(SHARDS)]
+        pairs = [both % pair for pair in zip(lines[::2], lines[1::2], strict=True)]
+        command = ["sh", "-c", "; ".join(pairs)]
+    began = time.perf_counter()
+    output, spent = metered(command)
+    if way != "shards":
+        seconds, first = json.loads(output.splitlines()[-1])
+        return seconds, first, spent
+    merging = time.process_time()
+    assert merge(folder / "shards").runs == RUNS
+    return time.perf_counter() - began, 0, spent + time.process_time() - merging
 
 
 def settled(out: Path) -> list[tuple[object, ...]]:
@@ -85,125 +195,13 @@ def settled(out: Path) -> list[tuple[object, ...]]:
         return [tuple(row[name] for name in COMPARED) for row in store.rows()]
 
 
-class Clock:
-    """When runs begin, when the first row arrives, and when all are made."""
-
-    def __init__(self) -> None:
-        self.first = math.nan
-
-    def begin(self) -> None:
-        """Begin to count."""
-        self.began = time.perf_counter()
-
-    def row(self, row: Row, left: int) -> None:
-        """Note when the first row arrives, and the last."""
-        if math.isnan(self.first):
-            self.first = self.seconds
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the beginning."""
-        return time.perf_counter() - self.began
-
-
-def local(folder: Path, file: Path, clock: Clock) -> float:
-    """Two runs at a time on this machine; return the seconds."""
-    clock.begin()
-    run_suite(file, folder / "local", jobs=2, on_row=clock.row)
-    return clock.seconds
-
-
-def dask(folder: Path, file: Path, clock: Clock) -> float:
-    """Two Dask workers; return the seconds."""
-    import distributed
-
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(folder)
-    ) as cluster:
-        clock.begin()
-        run_suite(file, folder / "dask", on=cluster, on_row=clock.row)
-        return clock.seconds
-
-
-def idle() -> float:
-    """Return the processor seconds that a Dask cluster of two workers takes in a second."""
-    import distributed
-
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False),
-    ):
-        here = psutil.Process()
-        family = [here, *here.children(recursive=True)]
-        used = [sum(process.cpu_times()[:2]) for process in family]
-        time.sleep(IDLE_SECONDS)
-        now = [sum(process.cpu_times()[:2]) for process in family]
-    return (sum(now) - sum(used)) / IDLE_SECONDS
-
-
-def sharded(folder: Path, file: Path, clock: Clock) -> float:
-    """Four shards, two at a time, and their merge; return the seconds."""
-    clock.begin()
-    command = [sys.executable, "-m", "dlsched", "bench", str(file), "-o", str(folder / "shards")]
-    for pair in ((0, 1), (2, 3)):
-        running = [
-            subprocess.Popen(
-                [*command, "--quiet", "--jobs", "1", "--shard", f"{k}/{SHARDS}"],
-                stdout=subprocess.DEVNULL,
-            )
-            for k in pair
-        ]
-        assert [process.wait() for process in running] == [0, 0]
-    began = time.process_time()
-    assert merge(folder / "shards").runs == RUNS
-    print(f"merge: {time.process_time() - began:.1f} processor seconds", file=sys.stderr)
-    return clock.seconds
-
-
-def runs() -> Iterator[str]:
-    """The same runs in three ways."""
-    yield f"## {RUNS:,} short runs\n"
-    load = os.getloadavg()[0]
-    yield f"Load of the machine when it began: {load:.1f}.\n"
-    yield (
-        "| way | seconds | until the first row | processor seconds | rows equal to local |\n"
-        "|---|---|---|---|---|"
-    )
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        file = suite(folder)
-        for way in (local, dask, sharded):
-            clock, used = Clock(), processor()
-            seconds = way(folder, file, clock)
-            spent = processor() - used
-            name = {"sharded": "shards"}.get(way.__name__, way.__name__)
-            equal = settled(folder / name) == settled(folder / "local")
-            said = {"local": "local, two at a time", "dask": "Dask, two workers"}
-            shown = said.get(name, f"{SHARDS} shards, two at a time, and merge")
-            first = "" if math.isnan(clock.first) else f"{clock.first:.1f}"
-            same = "yes" if equal else "NO"
-            yield f"| {shown} | {seconds:.0f} | {first} | {spent:.0f} | {same} |"
-        files = [file for some in shard_files(folder / "shards").values() for file in some]
-        written = sum(file.stat().st_size for file in files)
-        merged = (folder / "shards" / "results.sqlite").stat().st_size
-        yield "\n| what | bytes per run |\n|---|---|"
-        yield f"| files of shards ({len(files)}) | {written / RUNS:.0f} |"
-        yield f"| merged store | {merged / RUNS:.0f} |"
-    yield (
-        f"\nA Dask cluster of two workers that makes nothing takes {idle():.2f} processor seconds "
-        "a second; its start takes 2 to 3."
-    )
-
-
 def plan() -> Iterator[str]:
     """Planning of 10,000 simulations."""
     yield "## Planning simulations\n"
     yield "| entries | processor seconds |\n|---|---|"
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "suite.toml"
-        file.write_text(WORKLOADS.format(servers=numbers(2, 102), seeds=numbers(0, 21)))
+        file.write_text(WORKLOADS.format(servers=", ".join(map(str, range(2, 102)))))
         began = time.process_time()
         count = len(read_suite(file).tasks())
         yield f"| {count:,} | {time.process_time() - began:.1f} |"
@@ -216,9 +214,7 @@ def report() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        file = folder / "suite.toml"
-        file.write_text(SUITE.format(seeds=numbers(0, 40)))
-        run_suite(file, folder / "few", jobs=2)
+        run_suite(write_suite(folder, 1000), folder / "few", jobs=2)
         _copies(folder / "few", folder / "many")
         began = time.process_time()
         write_report(folder / "many")
@@ -231,28 +227,22 @@ def report() -> Iterator[str]:
 
 def _copies(few: Path, many: Path) -> None:
     """Write a store with the rows of another one under many names."""
-    import hashlib
-
     with Store(few) as store:
         rows, about = store.rows(), store.about
-    keys = [
-        hashlib.sha256(f"{row['key']} {copy}".encode()).hexdigest()
-        for copy in range(ROWS // len(rows))
-        for row in rows
-    ]
 
     def outcomes() -> Iterator[Outcome]:
-        for i, key in enumerate(keys):
-            row, copy = rows[i % len(rows)], i // len(rows)
-            digest = hashlib.sha256(f"{row['instance_sha256']} {copy}".encode()).hexdigest()
-            changed = {
-                "key": key,
-                "instance": f"{row['instance']}-{copy}",
-                "instance_sha256": digest,
-                "source": f"{row['source']} {copy}",
-                "record": row["record"].replace(row["instance_sha256"], digest),
-            }
-            yield Outcome(row | changed)
+        for copy in range(ROWS // len(rows)):
+            for row in rows:
+                texts = (f"{row[name]} {copy}" for name in ("key", "instance_sha256"))
+                key, digest = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
+                changed = {
+                    "key": key,
+                    "instance": f"{row['instance']}-{copy}",
+                    "instance_sha256": digest,
+                    "source": f"{row['source']} {copy}",
+                    "record": row["record"].replace(row["instance_sha256"], digest),
+                }
+                yield Outcome(row | changed)
 
     with Store(many, write=True) as store:
         store.plan((outcome.row for outcome in outcomes()), about)
@@ -260,3 +250,6 @@ def _copies(few: Path, many: Path) -> None:
 
 
 SECTIONS = {"runs": runs, "plan": plan, "report": report}
+
+if __name__ == "__main__":
+    one_way(sys.argv[2], Path(sys.argv[3]))

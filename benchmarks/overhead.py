@@ -1,79 +1,48 @@
 """What a run of a sweep costs beyond the method's own time, and what a trace's snapshot costs.
 
-    python benchmarks/overhead.py [local dask traces]
+    python benchmarks/measure.py overhead [local traces]
 
-Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/overhead.md.
-Overhead is wall-clock time of the whole sweep times the number of jobs, less the seconds that the
-methods and the checker took, divided by the number of runs. It has the making of the instances.
+The runs of benchmarks/many.py; the figures go into benchmarks/figures/overhead.md. Overhead is the
+processor time of the whole sweep, all processes together, less the seconds that the methods and the
+checker took, divided by the number of runs. It has the making of the instances.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+
+import many
 
 from dlsched.records import read_trace
 from dlsched.simulation import snapshot
-from dlsched.sweeps import read_suite, run_suite
+from dlsched.sweeps import read_rows
 
-SUITE = """
-name = "overhead"
-[[instances]]
-generate = "reclaiming"
-seeds = [{seeds}]
-grid = {{ servers = [8, 10, 12, 14, 16] }}
-[[methods]]
-name = "lyra"
-[[methods]]
-name = "random"
-seeds = [0, 1, 2, 3]
-"""
-RUNS_PER_SEED = 25
-HEAD = (
-    "| runs | workers | jobs | seconds in all | own ms per run | overhead ms per run |\n"
-    "|---|---|---|---|---|---|"
-)
-
-
-def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
-    """Make a sweep of `runs` runs, `jobs` at a time, and return its line."""
-    with tempfile.TemporaryDirectory() as folder:
-        seeds = ", ".join(map(str, range(runs // RUNS_PER_SEED)))
-        file = Path(folder) / "suite.toml"
-        file.write_text(SUITE.format(seeds=seeds))
-        suite = read_suite(file)
-        began = time.perf_counter()
-        frame = run_suite(suite, Path(folder) / "out", **how)
-        wall = time.perf_counter() - began
-    assert len(frame) == runs and set(frame["status"]) == {"feasible"}
-    own = frame["seconds"].sum()
-    overhead = 1000 * (wall * jobs - own) / runs
-    each = 1000 * own / runs
-    return f"| {runs:,} | {workers} | {jobs} | {wall:.1f} | {each:.2f} | {overhead:.2f} |"
+RUNS = 1000
 
 
 def local() -> Iterator[str]:
     """A process for every run, on this machine."""
     yield "## A process for every run\n"
-    yield HEAD
+    yield f"Load of the machine when it began: {os.getloadavg()[0]:.1f}.\n"
+    yield "| runs | jobs | seconds in all | own ms per run | overhead ms per run |"
+    yield "|---|---|---|---|---|"
     for jobs in (1, 2):
-        yield measure(10_000, "local", jobs, jobs=jobs)
-
-
-def dask() -> Iterator[str]:
-    """A local Dask cluster of two worker processes."""
-    import distributed
-
-    yield "## Dask, two worker processes\n"
-    yield HEAD
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0"
-    ) as cluster:
-        yield measure(2000, "dask", 2, on=cluster)
+        with tempfile.TemporaryDirectory() as place:
+            file, out = many.write_suite(Path(place), RUNS), Path(place) / "out"
+            command = [sys.executable, "-m", "dlsched", "bench", os.fspath(file), "-q", "-o"]
+            began = time.perf_counter()
+            _, spent = many.metered([*command, os.fspath(out), "--jobs", str(jobs)])
+            wall, rows = time.perf_counter() - began, read_rows(out)
+        assert len(rows) == RUNS and set(rows["status"]) == {"feasible"}
+        own = rows["seconds"].sum()
+        each = f"{1000 * own / RUNS:.2f} | {1000 * (spent - own) / RUNS:.1f}"
+        yield f"| {RUNS:,} | {jobs} | {wall:.1f} | {each} |"
 
 
 def traces() -> Iterator[str]:
@@ -95,4 +64,4 @@ def traces() -> Iterator[str]:
         yield f"| {name} | {1000 * (time.process_time() - began) / 5:.1f} |"
 
 
-SECTIONS = {"local": local, "dask": dask, "traces": traces}
+SECTIONS = {"local": local, "traces": traces}

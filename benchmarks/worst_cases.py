@@ -41,7 +41,8 @@ def found(name: str) -> Iterator[dict[str, Any]]:
         text = case.instance.model_dump_json(exclude_defaults=True, exclude={"name"})
         value, optimum = float(case.objective[0]), float(case.optimum[0])
         yield {
-            "method": method.name, "tried": case.tried, "gap": f"{100 * float(case.gap or 0):.3g} %",
+            "method": method.name, "tried": case.tried,
+            "gap": f"{100 * float(case.gap or 0):.3g} %",
             "value": f"{value:.4g}", "optimum": f"{optimum:.4g}", "items": sum(map(len, made)),
             "instance": f"`{text}`",
         }  # fmt: skip

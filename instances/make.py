@@ -164,8 +164,10 @@ def published(kind: str, made: Instance) -> Instance:
     if kind not in LASTING or made.name not in library.index():
         return made
     kept = dlsched.load(made.name)
-    again = kept.sha256 == made.sha256
-    return made if again else kept.model_copy(update={"source": f"{EARLIER}{made.source}"})
+    source = str(kept.source)
+    if kept.sha256 == made.sha256 or source.startswith(EARLIER):
+        return kept
+    return kept.model_copy(update={"source": f"{EARLIER}{source}"})
 
 
 def main(

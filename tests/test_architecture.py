@@ -17,7 +17,7 @@ import networkx as nx
 import pytest
 
 import dlsched
-from calls import FIG5, python, suite_text
+from calls import python
 from dlsched import Run, library, registry
 from dlsched.proofs.document import read_proof
 from dlsched.sweeps import read_suite
@@ -419,16 +419,11 @@ for found in pkgutil.walk_packages(dlsched.__path__, "dlsched."):
         importlib.import_module(found.name)
 
 from typer.testing import CliRunner
-from dlsched.sweeps import run_suite
 from dlsched.cli import app
 
 for arguments in (["--help"], ["list", "problems"], ["verify", "lyra-fig5"], ["doctor"]):
     answer = CliRunner().invoke(app, arguments)
     print(arguments[0], answer.exit_code, type(answer.exception).__name__)
-try:
-    run_suite(sys.argv[1], sys.argv[2])
-except dlsched.OptionError as error:
-    print(error)
 """
 
 
@@ -442,13 +437,8 @@ def test_no_module_needs_what_only_unix_has() -> None:
 
 
 @pytest.mark.slow
-def test_a_system_without_unix_has_the_command_line(tmp_path: Path) -> None:
-    """All modules import and commands run; a sweep ends before it writes anything."""
-    suite, out = tmp_path / "tiny.toml", tmp_path / "out"
-    suite.write_text(suite_text(FIG5, "lyra"))
-    lines = python(CHILD, suite, out).stdout.splitlines()
+def test_a_system_without_unix_has_the_command_line() -> None:
+    """All modules import, and commands run."""
+    lines = python(CHILD).stdout.splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["--help", "0"], ["list", "0"]]
-    assert all(line.split()[2] in ("NoneType", "SystemExit") for line in lines[:4]), lines
-    assert "cannot limit the time and memory of runs here" in lines[4]
-    assert "Dask cluster" in lines[4]
-    assert not out.exists()
+    assert all(line.split()[2] in ("NoneType", "SystemExit") for line in lines), lines

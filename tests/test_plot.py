@@ -223,14 +223,12 @@ def test_an_instance_s_name_is_no_formula(problem: str) -> None:
     assert ">$\\frac{$" in svg_text(dlsched.plot(instance).figure)
 
 
-def test_a_title_of_one_s_own_may_have_formulas() -> None:
-    """What is between dollar signs is typeset, or refused; an escaped dollar sign is none."""
-    instance = with_names(("a",))
-    ax = dlsched.plot(instance, title="at $\\alpha = 1$")
+def test_a_title_of_one_s_own_is_shown_as_it_is() -> None:
+    """A formula is set by matplotlib's own call."""
+    ax = dlsched.plot(with_names(("a",)), title="$\\frac{$")
+    assert ">$\\frac{$" in svg_text(ax.figure)
+    ax.set_title("at $\\alpha = 1$")
     assert "\N{GREEK SMALL LETTER ALPHA}" in svg_text(ax.figure)
-    with pytest.raises(dlsched.OptionError, match="cannot typeset its formula"):
-        dlsched.plot(instance, title="$\\frac{$")
-    dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
 
 
 @pytest.mark.parametrize(

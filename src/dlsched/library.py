@@ -130,9 +130,3 @@ def name_of(sha256: str) -> str | None:
 @cache
 def _by_digest() -> dict[str, dict[str, Any]]:
     return {entry["sha256"]: entry for entry in index().values()}
-
-
-def reload() -> None:
-    """Forget the index, which is then read again; for scripts that change it."""
-    index.cache_clear()
-    _by_digest.cache_clear()

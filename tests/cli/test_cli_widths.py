@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PRIMARY = {
-    f"solve {LONG}.json -o s.json": [LONG, "(exact)", "optimal", "preempted", "jobs"],
+    f"solve {LONG}.json -o s.json": [LONG, "(exact):", "optimal", "preempted", "jobs"],
     f"solve {LONG}.json -m {OWN}": [LONG, OWN.partition(":")[2], "feasible"],
     f"verify {LONG}.json best.json": ["feasible", "preempted", "collateral"],
     f"verify {LONG}.json broken.json": ["unknown_server", "too_few_servers", f'"{UNKNOWN}"'],

@@ -337,7 +337,7 @@ def test_command(tmp_path: Path) -> None:
     """JSON has the proof; with --proof it is a file that check-proof accepts."""
     file = tmp_path / "p.json"
     shown = json.loads(run("solve", NAME, "--certify", "--json").stdout)
-    assert "certified, proof" in run("solve", NAME, "--proof", file).stdout
+    assert "certified: proof" in run("solve", NAME, "--proof", file).stdout
     assert shown["proof"]["levels"] == json.loads(file.read_text())["levels"]
     run("check-proof", NAME, file)
 

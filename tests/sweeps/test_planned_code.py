@@ -95,6 +95,28 @@ def test_edited_during_the_sweep(what: str) -> None:
     assert made(resume=True) == []
 
 
+READS = """
+from pathlib import Path
+KEPT = int(Path(__file__).parent.joinpath("tables", "n.txt").read_text())
+"""
+
+
+def test_data_files(caplog: pytest.LogCaptureFixture) -> None:
+    """A package's are copied as they are at the start; a module alone has a warning."""
+    data = Path("planned_pack/tables/n.txt")
+    data.parent.mkdir(parents=True)
+    Path("planned_pack/__init__.py").touch()
+    data.write_text("2")
+    write(READS + OWN, "[:KEPT]", "planned_pack/mine")
+    Path("suite.toml").write_text(suite_text(FOUR, "planned_pack.mine:f", wall_limit=100))
+    assert not failed(do=lambda: data.write_text("0")) and "__file__" not in caplog.text
+    assert all(servers == ["s1", "s2"] for servers in returned())
+    write("HERE = __file__\n" + OWN)
+    Path("suite.toml").write_text(suite_text(FOUR, "planned_mine:f", wall_limit=100))
+    assert not failed(out="other")
+    assert "planned_mine.py has __file__ and is in no package: files beside it" in caplog.text
+
+
 @pytest.mark.slow
 def test_missing_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """If no worker can import the user's module, the sweep ends; there are no rows of errors."""

@@ -38,6 +38,7 @@ def f(instance, rng):
 """
 """Holds 1.2 GB until a file is there, so that whoever watches the memory need not be in time."""
 PROCESS = "from distributed.cli.dask_{} import main; main()"
+NO_LIBRARY = "import sys; sys.modules['dlsched'] = None\n"
 NO_INTERPRETER = "import sys; sys.executable = '/nowhere/python'\n"
 
 
@@ -165,7 +166,7 @@ def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: R
 def test_workers_that_cannot_make_runs(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    """Those with another dlsched, and those that can start no process, are left out.
+    """Those with another dlsched or none, and those that can start no process, are left out.
 
     The message names them; the others make the runs. All import the sweep's copy of the module.
     """
@@ -185,6 +186,7 @@ def test_workers_that_cannot_make_runs(
         f"Dask worker {cluster.add(path=tmp_path / 'older')}": "dlsched is 0.0.9, planned is",
         f"Dask worker {cluster.add(path=tmp_path / 'changed')}": "code of dlsched is .*, planned",
         f"Dask worker {cluster.add(NO_INTERPRETER)}": "no process can be started",
+        f"Dask worker {cluster.add(NO_LIBRARY)}": "dlsched is not installed there",
     }
     with caplog.at_level(logging.WARNING, "dlsched"):
         said = failed(on=cluster.address)

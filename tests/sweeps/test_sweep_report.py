@@ -79,6 +79,17 @@ def test_all_runs_are_in_the_page(out: Path) -> None:
     ]
 
 
+def test_where_nothing_can_be_written(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that the report cannot be written to is one error that names it."""
+
+    def refuse(*given: Any, **named: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)  # root may write anywhere
+    with pytest.raises(dlsched.InstanceError, match=r"page: cannot be written \(permission denied"):
+        write_report("out", "page")
+
+
 @pytest.mark.slow
 def test_report_command(out: Path, tmp_path: Path) -> None:
     """The command writes the same files, byte for byte; a bad folder is an error in one line."""

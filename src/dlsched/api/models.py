@@ -13,6 +13,7 @@ from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
+from dlsched.solvers.standard_form import compile_model
 from dlsched.variants import VariantLike, owner_of
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
@@ -118,8 +119,10 @@ def model_text(
     try:
         label = owner_of(inst, variant).label
         ending = f"-{label.name}-{label.sha256 or 'unknown':.8}" if label else ""
-        built = built or model(inst, variant=variant)
-        return _MODEL_FORMATS[format](inst.name + ending, built, rank, holds)
+        form = compile_model(built or model(inst, variant=variant)).in_units_of_variables()
+        for i, value in enumerate(holds):
+            form = form.held(i, value)  # by a row hold_<level>
+        return _MODEL_FORMATS[format](inst.name + ending, form, rank)
     except Exception as error:
         why = registry.problem(inst.problem).explain(inst)
         if not why:

@@ -22,8 +22,9 @@ from dlsched.run import Stage
 from dlsched.sweeps import Store, Suite, SweepState, read_suite, run_suite
 from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps import status as sweep_state
+from dlsched.sweeps.merge import shard_of
 from dlsched.sweeps.report import findings, write_report
-from dlsched.sweeps.run import RETRIES, frozen_imports, shard_of
+from dlsched.sweeps.run import RETRIES, frozen_imports
 from dlsched.sweeps.simulation_report import METRIC, policy_rows
 from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.specs import BOUND

@@ -71,7 +71,7 @@ class Jobs:
     """The jobs of a trace."""
 
     profiles: str | None = Option(
-        None, metavar="NAME", help="What is added to the trace: muri or synergy."
+        None, metavar="NAME", help="What is added to the trace: muri, sia or synergy."
     )
     profile_option: list[str] = Option(
         [], metavar="K=V", help="An option of --profiles; repeatable."

@@ -13,7 +13,7 @@ from dlsched.cli.options import INSTANCE_HELP, InstanceName, Limits, Output, Var
 from dlsched.cli.output import Answer, put_line, stdout_for_answers
 from dlsched.cli.progress import count, hide, point, say
 from dlsched.cli.settings import settings, target
-from dlsched.cli.verdict import exit_status, put_comparison, put_result, status_of
+from dlsched.cli.verdict import exit_status, put_comparison, status_of
 from dlsched.display.drawing.files import FORMATS
 from dlsched.display.table import Failure, data_frame
 from dlsched.errors import OptionError
@@ -89,9 +89,8 @@ def solve(
         written.append(f"proof written to {proof}; check it: {check}")
 
     def put() -> None:
-        put_result(result)
-        for line in written:
-            put_line(line)
+        for line in (*result.summary().splitlines(), *written):
+            put_line(line, indent=4)
 
     return Answer(result.to_data(), put, exit_status(result))
 

@@ -1,4 +1,4 @@
-"""Results on the terminal: one result in full, or many as rows of a table."""
+"""Results on the terminal: many as rows of a table, and the exit status that they give."""
 
 from __future__ import annotations
 
@@ -13,45 +13,7 @@ from dlsched.registry import Kind, problem
 from dlsched.results import statistics
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.results.status import FAILED
-from dlsched.results.summary import status_text
 from dlsched.text.figures import display, percent, seconds
-
-
-def put_result(result: Result) -> None:
-    """Write one result: method and status, a row per level, times and details."""
-    fields(
-        {
-            "instance": f"{result.instance} ({result.problem})",
-            "method": f"{result.method} ({result.kind})",
-            "status": status_text(result),
-            "reason": result.reason,
-        }
-    )
-    put_table(
-        ["level", "objective>", "unit<1", "bound>", "kind<2", "gap>"],
-        (
-            [
-                level.name,
-                result.objective[i] if result.objective is not None else None,
-                level.unit,
-                limit.value if limit else None,
-                f"{limit.kind}, {limit.method}" if limit else None,
-                percent(result.gap[i]),
-            ]
-            for i, (level, limit) in enumerate(result.bound.pairs())
-        ),
-    )
-    phases = result.seconds._asdict().items()
-    start = result.start
-    fields(
-        {
-            "seconds": ", ".join(f"{name} {seconds(value)}" for name, value in phases),
-            "solver": result.solver and f"{result.solver} {result.solver_version or ''}",
-            "seed": result.seed,
-            "start": start and f"{'accepted' if start.accepted else 'rejected'}: {start.reason}",
-        }
-        | {name.replace("_", " "): value for name, value in result.details.items()}
-    )
 
 
 def exit_status(result: Result) -> Exit:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from dlsched import registry
-from dlsched.display.drawing.axes import decimal_ticks, percent_axis, spread
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.legend import add_legend
 from dlsched.display.drawing.style import (
     TEXT,
     TITLE,
+    decimal_ticks,
     figure_width,
     new_figure,
+    percent_axis,
     set_labels,
     short_name,
+    spread,
     styled,
     wrap,
 )

@@ -96,7 +96,7 @@ def plot(
         raise OptionError(f"color_by={spelled(color_by)}: {owner.name}'s draw has no color_by")
     axes = drawn_by(owner, draw, drawn, solution, options)
     if title is not None:
-        set_title(axes, title, formulas=True)
+        set_title(axes, title)
     elif solution is not None and not isinstance(x, Instance):
         words = standing(x, owner, drawn)
         if words:
@@ -265,7 +265,7 @@ def plot_comparison(
     drawings[kind](ax)
     charts.dress(ax, own=new_figure)
     if title is not None:
-        finish(ax, title, (), own=new_figure, formulas=True)
+        finish(ax, title, (), own=new_figure)
     return ax
 
 

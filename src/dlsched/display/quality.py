@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched.display.charts import gap_words, styled_by_name
-from dlsched.display.drawing.axes import decimal_ticks, percent_axis
 from dlsched.display.drawing.colours import ACCENT
-from dlsched.display.drawing.style import set_labels
+from dlsched.display.drawing.style import decimal_ticks, percent_axis, set_labels
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.performance_profiles import Row

@@ -88,7 +88,7 @@ def plot_search(result: Result, ax: Axes | None = None, *, title: str | None = N
     dress(axes, own=ax is None)
     worth = solution_text(result.method, result.objective)
     said = f"{result.instance}; {worth}; {result.status}"
-    finish(axes, said if title is None else title, (), own=ax is None, formulas=title is not None)
+    finish(axes, said if title is None else title, (), own=ax is None)
     return axes
 
 

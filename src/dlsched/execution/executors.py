@@ -286,11 +286,13 @@ class Chunks(Generic[Item]):
     def _look_at(self, client: Any, names: Sequence[str]) -> None:
         """Leave out new workers of Dask without this library, which cannot read what they get."""
         places = [name.split()[-1] for name in names]
-        found = client.run(find_spec, __name__.split(".")[0], workers=places) if places else {}
+        package = __name__.partition(".")[0]
+        found = client.run(find_spec, package, workers=places, on_error="return") if places else {}
         for name, place in zip(names, places, strict=True):
-            self.seen.add(name)
-            if found[place] is None:
-                self.left_out[name] = "dlsched is not installed there"
+            if not isinstance(found.get(place), BaseException):  # it answers
+                self.seen.add(name)
+                if found.get(place) is None:
+                    self.left_out[name] = f"{package} is not installed there"
 
     def answers(self, seconds: float = POLL_SECONDS, paused: bool = False) -> list[Answer[Item]]:
         """Submit what the workers can take, and wait a little; return the chunks that are done.

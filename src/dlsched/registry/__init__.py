@@ -1,7 +1,6 @@
 """What a problem and a method are, how both are found by name, and how a method is called."""
 
-from dlsched.registry.calls import call
-from dlsched.registry.lookup import problem, usable_problems
+from dlsched.registry.lookup import call, problem, usable_problems
 from dlsched.registry.methods import Kind, Method, MethodLike
 from dlsched.registry.names import (
     BUILT_IN,

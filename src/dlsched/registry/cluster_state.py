@@ -63,6 +63,8 @@ class JobState:
         Whether it may run on servers of either pool, and of both at once.
     scaling_loss
         Share of its throughput that each GPU above `min_gpus` loses.
+    throughputs
+        Instead of that, from `min_gpus` to `max_gpus`, in any unit; empty for a job without.
     rates, gpu_type
         Iterations per second by type of GPU, and the type for which `remaining` is stated. With
         rates on fewer than two types, it is the type that it needs.
@@ -91,6 +93,7 @@ class JobState:
     fungible: bool = False
     heterogeneous: bool = False
     scaling_loss: Number = 0
+    throughputs: tuple[Number, ...] = ()
     rates: Mapping[str, Number] = field(default_factory=dict)
     gpu_type: str | None = None
     work: Number | None = None

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from dlsched.registry.registration import register
+from dlsched.registry.registration import method as register
 from dlsched.registry.trusted import trust
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def method(
-    problem: str,
-    *,
-    kind: str,
-    name: str | None = None,
-    preload: Sequence[str] = (),
-    begins_with: str = "",
-) -> Callable[[F], F]:
+def method(problem: str, **stated: Any) -> Callable[[F], F]:
     """Register a function as `dlsched.method` does, as one that may certify bounds and prove.
 
     For the problems of this package only: what it certifies is not called a claim any more, so it
@@ -27,7 +20,6 @@ def method(
 
     def decorate(function: F) -> F:
         trust(function, problem)
-        register(function, problem, kind, name, preload, begins_with)
-        return function
+        return register(problem, **stated)(function)
 
     return decorate

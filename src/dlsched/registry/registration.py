@@ -53,33 +53,22 @@ def method(
         If the name is taken by a function of another module, or the function cannot be called as a
         method; see `Method`.
     """
+    if not is_problem(problem):
+        raise UnknownName("problem", problem, problem_names())
+    if kind not in list(Kind):
+        raise UnknownName("kind of method", kind, map(str, Kind))
 
     def decorate(function: F) -> F:
-        register(function, problem, kind, name, preload, begins_with)
+        label = name or function_name(function)
+        _register(Method(label, problem, Kind(kind), function, tuple(preload), begins_with))
         return function
 
-    _validate(problem, kind)
     return decorate
 
 
-def register(
-    function: Callable[..., Any],
-    problem: str,
-    kind: str,
-    name: str | None,
-    preload: Sequence[str],
-    begins_with: str,
-) -> None:
-    """Register a function as `method` does; a name of this library's own method stays taken."""
-    _validate(problem, kind)
-    entry = Method(
-        name or function_name(function),
-        problem,
-        Kind(kind),
-        function,
-        tuple(preload),
-        begins_with,
-    )
+def _register(entry: Method) -> None:
+    """Register a method; a name of this library's own method stays taken."""
+    problem, function = entry.problem, entry.function
     ours = is_trusted(function, problem)
     if not ours:
         _load_owner(problem, module_of(function))
@@ -91,14 +80,6 @@ def register(
             f"{problem} already has a method {entry.name!r}, from {owner}; give yours another name"
         )
     known[entry.name] = entry
-
-
-def _validate(problem: str, kind: str) -> None:
-    """Raise if there is no such problem or kind."""
-    if not is_problem(problem):
-        raise UnknownName("problem", problem, problem_names())
-    if kind not in list(Kind):
-        raise UnknownName("kind of method", kind, map(str, Kind))
 
 
 def _may_replace(taken: Method, function: Callable[..., Any], ours: bool) -> bool:

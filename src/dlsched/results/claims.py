@@ -30,11 +30,12 @@ def read_claim(claim: Claim, name: str) -> Claim:
         If a field cannot be read, or a figure is not finite.
     """
     try:
+        objective = None if claim.objective is None else _listed(claim.objective)
         return Claim(
             solution=claim.solution,
             status=Status(claim.status),
             reason=_typed("reason", claim.reason, str),
-            objective=_objective(claim.objective),
+            objective=objective and [_figure("objective", value) for value in objective],
             bounds=[[_bound(bound) for bound in _listed(level)] for level in _listed(claim.bounds)],
             solver_message=_typed("solver_message", claim.solver_message, str),
             build_seconds=_seconds(claim.build_seconds),
@@ -61,19 +62,12 @@ def _listed(values: Any) -> Sequence[Any]:
     return [*values]
 
 
-def _objective(values: Any) -> Sequence[Number | float] | None:
-    return None if values is None else [_figure("objective", value) for value in _listed(values)]
-
-
 def _bound(bound: Any) -> Bound:
     value, kind = _figure("bound", bound.value), _typed("kind", bound.kind, str)
     if kind not in SLACK:
         raise ValueError(f"there is no bound of the kind {shown(kind)}")
-    return Bound(value, next(known for known in SLACK if known == kind), _name(bound.method))
-
-
-def _name(method: object) -> str:
-    return str(_typed("method", method, str))
+    method = str(_typed("method", bound.method, str))
+    return Bound(value, next(known for known in SLACK if known == kind), method)
 
 
 def _seconds(value: object) -> float:

@@ -48,6 +48,7 @@ def summarize(result: Result) -> str:
         *_wrapped("next: ", next_step(result)),
         *_wrapped("seconds: ", times(result)),
         *_wrapped("run: ", setting(result)),
+        *_wrapped("details: ", details(result)),
     ]
     return "\n".join(lines)
 
@@ -209,6 +210,12 @@ def setting(result: Result) -> str:
         used = "used" if result.start.accepted else "not used"
         words.append(f"start {used}: {one_line(result.start.reason)}")
     return ", ".join(words)
+
+
+def details(result: Result) -> str:
+    """Return further figures of the problem."""
+    pairs = result.details.items()
+    return ", ".join(f"{name.replace('_', ' ')} {number_text(value)}" for name, value in pairs)
 
 
 def one_line(text: str) -> str:

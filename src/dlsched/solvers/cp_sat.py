@@ -119,8 +119,10 @@ class CpSat:
         for name, value in (options | dict(run.solver_options)).items():
             try:
                 setattr(solver.parameters, name, value)
-            except (AttributeError, TypeError, ValueError) as error:
-                raise OptionError(f"CP-SAT takes no {name}={value!r} ({describe(error)})") from None
+            except (AttributeError, TypeError, ValueError):
+                raise OptionError(
+                    f"CP-SAT takes no {name}={value!r}; its SatParameters say which it takes"
+                ) from None
         return solver
 
 

@@ -8,11 +8,12 @@ for the duals, so the dual simplex method needs few iterations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from dlsched.results.objective import Bound
 from dlsched.schema.quantities import Number
-from dlsched.solvers.outcome import Basis
+from dlsched.solvers.session import with_more_rows
 from dlsched.solvers.standard_form import StandardForm
 
 
@@ -33,7 +34,7 @@ class Earlier:
     """
 
     shape: tuple[int, int] | None = None
-    bases: dict[int, Basis] = field(default_factory=dict)
+    bases: dict[int, Any] = field(default_factory=dict)
     optima: Sequence[Number | float] = ()
     bounds: Sequence[Sequence[Bound]] = ()
 
@@ -53,13 +54,10 @@ class Earlier:
         no_worse = all(s * (mine - here) <= 0 for s, (mine, here) in zip(signs, pairs, strict=True))
         return list(self.bounds[level]) if no_worse else []
 
-    def basis_of(self, form: StandardForm, level: int) -> Basis | None:
+    def basis_of(self, form: StandardForm, level: int) -> Any:
         """Return a basis of a level's relaxation with more rows after the model's."""
         basis = self.bases.get(level)
         if basis is None or self.shape is None or form.shape[1] != self.shape[1]:
             return None
-        held = basis.rows[self.shape[0] :]
-        added = form.shape[0] - len(basis.rows)
-        if added < 0:
-            return None
-        return replace(basis, rows=[*basis.rows[: self.shape[0]], *[basis.BASIC] * added, *held])
+        added = form.shape[0] - len(basis.row_status)
+        return with_more_rows(basis, self.shape[0], added) if added >= 0 else None

@@ -13,7 +13,7 @@ import numpy as np
 from dlsched.errors import OptionError, SolverFailure, spelled
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
-from dlsched.solvers.outcome import Basis, Outcome, Vector
+from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.session import EMPTY, NAME, Session, version
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.solvers.terminations import HIGHS
@@ -70,7 +70,7 @@ def solve(
     nodes: int | None = None,
     target: float | None = None,
     options: Mapping[str, Any] | None = None,
-    basis: Basis | None = None,
+    basis: Any = None,
     keep_basis: bool = False,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.

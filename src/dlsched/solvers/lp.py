@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from dlsched.solvers.pyomo_model import pyomo_model
-from dlsched.solvers.standard_form import compile_model
+from dlsched.solvers.standard_form import StandardForm
 
 _LONGEST = 230
 """Readers allow 255 characters; the writer adds five, `lp_names` a number."""
@@ -22,22 +22,10 @@ _RESERVED = re.compile(
 """Texts that readers of LP files take for numbers or keywords."""
 
 
-def lp_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
-    """Return one level of the model, with the earlier levels held by rows ``hold_<level>``.
-
-    Parameters
-    ----------
-    name, model, level
-        For the first line, a comment; a Pyomo model with one objective per level; index of the
-        level.
-    held
-        Values of the earlier levels, one each.
-    """
+def lp_text(name: str, form: StandardForm, level: int) -> str:
+    """Return one level of a form; `name` is for the first line, a comment."""
     from pyomo.repn.plugins.lp_writer import LPWriter
 
-    form = compile_model(model).in_units_of_variables()
-    for i, value in enumerate(held):
-        form = form.held(i, value)
     written = pyomo_model(form, level, conditioned=False)
     written.name = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[:_LONGEST]
     columns, rows = lp_names(form.column_names), lp_names(form.row_names)

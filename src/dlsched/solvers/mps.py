@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.solvers.standard_form import StandardForm
 
 
-def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
-    """Return one level of the model, with the earlier levels held by rows ``hold_<level>``.
+def mps_text(name: str, form: StandardForm, level: int) -> str:
+    """Return one level of a form.
 
     Numbers are written with the digits that they need to be read as the same ones.
 
     Parameters
     ----------
-    name, model, level
-        For the NAME line; a Pyomo model with one objective per level; index of the level.
-    held
-        Values of the earlier levels, one each.
+    name
+        For the NAME line.
     """
-    form = compile_model(model).in_units_of_variables()
-    for i, value in enumerate(held):
-        form = form.held(i, value)
     lines = _lines("_".join(name.split()), form, level)
     return "\n".join(lines) + "\n"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +11,6 @@ from numpy.typing import NDArray
 from dlsched.results.result import Start, Status, Termination
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Basis:
-    """The basis of a linear program, by HiGHS's numbers of what columns and rows are.
-
-    Attributes
-    ----------
-    columns, rows
-        One number for each column and row.
-    """
-
-    BASIC: ClassVar[int] = 1
-    columns: Sequence[int]
-    rows: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -48,7 +32,7 @@ class Outcome:
     start
         Whether the start was used; ``None`` if none was given.
     basis
-        Of a linear relaxation, where it was asked for.
+        HiGHS's, of a linear relaxation, where it was asked for.
     """
 
     solver: str
@@ -59,7 +43,7 @@ class Outcome:
     bound: float | None = None
     duals: Vector | None = None
     start: Start | None = None
-    basis: Basis | None = None
+    basis: Any = None
 
     @property
     def status(self) -> Status:

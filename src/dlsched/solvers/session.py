@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
 from dlsched.run import Run
-from dlsched.solvers.outcome import Basis, Vector
+from dlsched.solvers.outcome import Vector
 from dlsched.solvers.terminations import HIGHS
 
 if TYPE_CHECKING:
@@ -70,6 +70,17 @@ def _end_pool() -> None:
 
     of_all = highspy.Highs.resetGlobalScheduler  # this thread's alone, but for the newest versions
     getattr(highspy.Highs, "resetThreadScheduler", of_all)(True)
+
+
+def with_more_rows(basis: Any, at: int, count: int) -> Any:
+    """Return a basis of a program with more rows, which are basic."""
+    import highspy
+
+    kinds = list(basis.row_status)
+    longer = highspy.HighsBasis()
+    longer.col_status = basis.col_status
+    longer.row_status = [*kinds[:at], *[highspy.HighsBasisStatus.kBasic] * count, *kinds[at:]]
+    return longer
 
 
 class Session:
@@ -193,22 +204,14 @@ class Session:
         self.solver.setSolution(solution)
 
     @property
-    def basis(self) -> Basis | None:
-        """The last basis, if there is one."""
+    def basis(self) -> Any:
+        """The last basis; ``None`` if there is none."""
         basis = self.solver.getBasis()
-        if not basis.valid:
-            return None
-        return Basis([int(s) for s in basis.col_status], [int(s) for s in basis.row_status])
+        return basis if basis.valid else None
 
-    def start_from_basis(self, basis: Basis) -> None:
+    def start_from_basis(self, basis: Any) -> None:
         """Begin the simplex method from a basis."""
-        import highspy
-
-        kinds = list(highspy.HighsBasisStatus.__members__.values())
-        known = highspy.HighsBasis()
-        known.col_status = [kinds[status] for status in basis.columns]
-        known.row_status = [kinds[status] for status in basis.rows]
-        self.require(self.solver.setBasis(known), "a basis")
+        self.require(self.solver.setBasis(basis), "a basis")
 
     @property
     def status(self) -> str:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dlsched.display.table import Row
-from dlsched.errors import DlschedError, OptionError
+from dlsched.errors import DlschedError, OptionError, spelled
 from dlsched.execution.executors import whole_number
 from dlsched.results.status import FAILED
-from dlsched.sweeps.run import finished, shard_files, write_table
-from dlsched.sweeps.store import AGAIN, Store
+from dlsched.sweeps.store import AGAIN, Store, is_empty
+from dlsched.sweeps.stored_runs import write_table
 from dlsched.sweeps.work import Outcome
 
 if TYPE_CHECKING:
     import pandas
 
+SHARDS = "shards"
+"""The folder of their files in a sweep's."""
+_SHARD = re.compile(r"(\d+)/(\d+)")
 COMPARED = ("status", "objective", "bound", "solution_sha256")
 """What two rows with one key must have in common."""
 COMPARED_THREADS = ("status", "objective")
@@ -33,6 +37,41 @@ _REMEDY = "the files of the shards are kept: remove the cause, then dlsched merg
 
 class Disagreement(DlschedError):
     """Rows of the same run that differ, though nothing but the machine differed."""
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Return the part and the number of parts that a text as ``3/200`` names.
+
+    Raises
+    ------
+    OptionError
+        If the text has another form, or there is no such shard.
+    """
+    match = _SHARD.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        what = f"shard={spelled(text)} names no shard"
+        raise OptionError(f"{what}; write k/n, as 0/4 for the first of 4")
+    k, n = int(match[1]), int(match[2])
+    if k >= n:
+        what = f"there is no shard {k}/{n}"
+        raise OptionError(f"{what}; of {n} shards the first is 0, the last {n - 1}")
+    return k, n
+
+
+def is_of(key: str, k: int, n: int) -> bool:
+    """Whether a run, whose key is a SHA-256, belongs to a shard."""
+    return int(key, 16) % n == k
+
+
+def shard_files(out: Path) -> dict[tuple[int, int], list[Path]]:
+    """Return the files of every shard that was begun, by ``(k, n)``; both in order."""
+    files: dict[tuple[int, int], list[Path]] = {}
+    for place in (out / SHARDS).glob("*-of-*"):
+        k, _, n = place.name.partition("-of-")
+        if k.isdecimal() and n.isdecimal():
+            begun = [file for file in place.glob("*.sqlite") if not is_empty(file)]
+            files[int(k), int(n)] = sorted(begun)
+    return dict(sorted(files.items(), key=lambda item: (item[0][1], item[0][0])))
 
 
 @dataclass(frozen=True)
@@ -83,7 +122,7 @@ def merge(out: str | Path) -> Merged:
         files = [file for files in shard_files(Path(out)).values() for file in files]
         store.fill(tally.chosen(files))
         write_table(store)
-        done = finished(store)
+        done = store.finished()
     missing = tuple(key for key in keys if key not in done)
     return Merged(len(done), tally.added, tally.repeated, missing, tally.foreign)
 

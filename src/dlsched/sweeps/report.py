@@ -114,9 +114,9 @@ def write_report(
     parts, rows = [], list[Row]()
     used = [n for n in runs if n in _USED or str(n).endswith(("_gap_to_best", "_best_bound"))]
     every: list[Row] = []
-    for problem, part in runs[used].groupby("problem", sort=False) if len(runs) else ():
+    for problem in dict.fromkeys(runs["problem"]) if len(runs) else ():
         on_part(f"the statistics and charts of {problem}")
-        rows = _rows_of(part)
+        rows = _rows_of(runs.loc[runs["problem"] == problem, used])
         every += rows
         tables = _statistics(rows)
         for kind, found in tables.items():
@@ -162,7 +162,8 @@ def write_report(
 def _rows_of(runs: Comparison) -> list[Row]:
     """Return runs of one problem as rows, without the columns of other problems."""
     others = [name for name in runs if name not in _USED and runs[name].isna().all()]
-    return charts.rows_of(runs.drop(columns=others), "the report")
+    rows: list[Any] = charts.rows_of(runs.drop(columns=others), "the report")
+    return rows
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import secrets
 import signal
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched.display.table import Row, data_frame
-from dlsched.errors import DlschedError, InstanceError, OptionError, describe, spelled
+from dlsched.errors import DlschedError, InstanceError, OptionError, describe
 from dlsched.execution.executors import (
     Answer,
     Chunks,
@@ -31,9 +30,10 @@ from dlsched.execution.executors import (
 from dlsched.execution.guard import start_server
 from dlsched.extras import require
 from dlsched.schema.files import make_folder
+from dlsched.sweeps.merge import SHARDS, is_of, shard_files, shard_of
 from dlsched.sweeps.simulations import simulation_rows
-from dlsched.sweeps.store import AGAIN, FILE, Store, is_empty, new_plan, writing
-from dlsched.sweeps.stored_runs import csv_bytes, stored_runs
+from dlsched.sweeps.store import AGAIN, FILE, Store, new_plan, writing
+from dlsched.sweeps.stored_runs import write_table
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task, freeze, notice
 from dlsched.sweeps.work import Job, Outcome, Refused, blank_row, cpus, modules_of, node, now
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 RETRIES = 2
 """How often a run is made again whose worker died, or that was killed from outside."""
-TABLE, CODE, SHARDS = "results.csv", "code", "shards"
+CODE = "code"
+"""The folder of the user's modules in a sweep's."""
 _MOST_NAMED = 5
 _PAUSE_SECONDS = 1.0
 """How long a refusal holds up the next runs, so that other workers get them."""
 _MOST_REFUSALS = 12
 """One after the other, by workers that cannot be left out by name, before a sweep ends."""
-_SHARD = re.compile(r"(\d+)/(\d+)")
 _KEPT = "finished runs are kept"
 
 
@@ -155,41 +155,6 @@ def run_suite(
         return sweep.run(executor) if part is None else sweep.run_shard(part, executor)
 
 
-def shard_of(text: str) -> tuple[int, int]:
-    """Return the part and the number of parts that a text as ``3/200`` names.
-
-    Raises
-    ------
-    OptionError
-        If the text has another form, or there is no such shard.
-    """
-    match = _SHARD.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        what = f"shard={spelled(text)} names no shard"
-        raise OptionError(f"{what}; write k/n, as 0/4 for the first of 4")
-    k, n = int(match[1]), int(match[2])
-    if k >= n:
-        what = f"there is no shard {k}/{n}"
-        raise OptionError(f"{what}; of {n} shards the first is 0, the last {n - 1}")
-    return k, n
-
-
-def is_of(key: str, k: int, n: int) -> bool:
-    """Whether a run, whose key is a SHA-256, belongs to a shard."""
-    return int(key, 16) % n == k
-
-
-def shard_files(out: Path) -> dict[tuple[int, int], list[Path]]:
-    """Return the files of every shard that was begun, by ``(k, n)``; both in order."""
-    files: dict[tuple[int, int], list[Path]] = {}
-    for place in (out / SHARDS).glob("*-of-*"):
-        k, _, n = place.name.partition("-of-")
-        if k.isdecimal() and n.isdecimal():
-            begun = [file for file in place.glob("*.sqlite") if not is_empty(file)]
-            files[int(k), int(n)] = sorted(begun)
-    return dict(sorted(files.items(), key=lambda item: (item[0][1], item[0][0])))
-
-
 @dataclass
 class _Sweep:
     """A sweep, or a shard of one; the fields are the arguments of `run_suite`."""
@@ -206,7 +171,7 @@ class _Sweep:
         with Store(self.out, write=True) as store:
             tasks = frozen(self.suite.tasks(), self.out)
             store.plan(_rows(tasks), _about(self.suite, tasks))
-            done = finished(store)
+            done = store.finished()
             try:
                 self._make([task for task in tasks if task.key not in done], store, executor)
             except BaseException:
@@ -219,7 +184,7 @@ class _Sweep:
         """Run what is left of a shard into a store of this process."""
         tasks = shard_tasks(self.suite, self.out)
         with Store(self.out) as store:
-            done = finished(store)
+            done = store.finished()
         for file in itertools.chain(*shard_files(self.out).values()):
             with Store(file) as store:
                 done |= {row["key"] for row in store.counted() if row["status"] not in AGAIN}
@@ -458,21 +423,6 @@ def _about(suite: Suite, tasks: Sequence[Task]) -> dict[str, str]:
     threads = max((task.limits.threads for task in tasks), default=1)
     about = {"suite": suite.name, "notes": suite.notes or "", "began": now()}
     return about | {"code": "".join(folders), "threads": str(threads)}
-
-
-def finished(store: Store) -> set[str]:
-    """Return the keys of the runs that need not be made again."""
-    return {key for key, status in store.statuses().items() if status and status not in AGAIN}
-
-
-def write_table(store: Store) -> pandas.DataFrame:
-    """Write the table of all runs that are made, and return it."""
-    frame = stored_runs(store, simulation_rows(store.simulations()))
-    with store._clear_errors():
-        draft = store.folder / f".{TABLE}-{os.getpid()}"
-        draft.write_bytes(csv_bytes(frame))
-        draft.replace(store.folder / TABLE)
-    return frame
 
 
 @contextlib.contextmanager

@@ -91,7 +91,7 @@ class Store:
             raise InstanceError(str(self.file), "", "is not there", remedy)
         self.lock = self._locked() if write and place is not self.file else None
         try:
-            with self._clear_errors():
+            with self.clear_errors():
                 if write:
                     self.folder.mkdir(parents=True, exist_ok=True)
                 uri = f"{self.file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
@@ -109,7 +109,7 @@ class Store:
         library = require("filelock", "dlsched bench")
         lock: filelock.BaseFileLock = library.FileLock(self.folder / ".lock")
         try:
-            with self._clear_errors():
+            with self.clear_errors():
                 make_folder(self.folder)
                 lock.acquire(blocking=False)
         except library.Timeout:
@@ -172,7 +172,7 @@ class Store:
         self._release()
 
     @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
+    def clear_errors(self) -> Iterator[None]:
         """Turn errors of SQLite and of the disk into one that says what is kept."""
         try:
             yield
@@ -199,7 +199,7 @@ class Store:
         sql = f"INSERT INTO runs ({', '.join(_PLANNED)}) VALUES ({marks})"
         sql += " ON CONFLICT (key) DO UPDATE SET position = excluded.position"
         numbered = (row | {"position": i} for i, row in enumerate(rows))
-        with self._clear_errors(), self._transaction():
+        with self.clear_errors(), self._transaction():
             self.base.execute("UPDATE runs SET position = NULL WHERE position IS NOT NULL")
             self.base.executemany(sql, ([row[name] for name in _PLANNED] for row in numbered))
             self.base.execute("DELETE FROM runs WHERE position IS NULL AND status IS NULL")
@@ -207,7 +207,7 @@ class Store:
 
     def fill(self, outcomes: Iterable[Outcome]) -> None:
         """Store runs, which replace rows of the same keys: all of them or none."""
-        with self._clear_errors(), self._transaction():
+        with self.clear_errors(), self._transaction():
             for outcome in outcomes:
                 row = outcome.row | {"solution": outcome.solution}
                 names, marks = ", ".join(row), ", ".join("?" * len(row))
@@ -220,20 +220,25 @@ class Store:
     def statuses(self) -> dict[str, str | None]:
         """Return the status of each run of the sweep by key, in order; None if it is not made."""
         sql = "SELECT key, status FROM runs WHERE position IS NOT NULL ORDER BY position"
-        with self._clear_errors():
+        with self.clear_errors():
             return {row["key"]: row["status"] for row in self.base.execute(sql)}
+
+    def finished(self) -> set[str]:
+        """Return the keys of the runs that need not be made again."""
+        statuses = self.statuses().items()
+        return {key for key, status in statuses if status and status not in AGAIN}
 
     def row(self, key: str) -> Row | None:
         """Return the row of a run; ``None`` if it is not made."""
         sql = f"SELECT {_READ} FROM runs WHERE key = ? AND status IS NOT NULL"
-        with self._clear_errors():
+        with self.clear_errors():
             row = self.base.execute(sql, (key,)).fetchone()
         return None if row is None else dict(row)
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield all runs that are made, with their solutions, in the order of their arrival."""
         sql = f"SELECT {_READ}, solution FROM runs WHERE status IS NOT NULL ORDER BY rowid"
-        with self._clear_errors():
+        with self.clear_errors():
             for row in map(dict, self.base.execute(sql)):
                 solution = row.pop("solution")
                 yield Outcome(row, solution)
@@ -241,7 +246,7 @@ class Store:
     def counted(self) -> Iterator[Row]:
         """Yield key, status, engine and node of all runs that are made."""
         sql = "SELECT key, status, engine, node FROM runs WHERE status IS NOT NULL"
-        with self._clear_errors():
+        with self.clear_errors():
             yield from map(dict, self.base.execute(sql))
 
     def content(self, row: Mapping[str, Any]) -> bytes:
@@ -253,7 +258,7 @@ class Store:
             If it is not there.
         """
         sql = "SELECT solution FROM runs WHERE key = ?"
-        with self._clear_errors():
+        with self.clear_errors():
             found = self.base.execute(sql, (row["key"],)).fetchone()
         if found is None or found[0] is None:
             raise FileNotFoundError(f"{row['key']} has no solution")
@@ -263,13 +268,13 @@ class Store:
     def planned(self) -> int:
         """Number of runs of the sweep."""
         sql = "SELECT COUNT(*) FROM runs WHERE position IS NOT NULL"
-        with self._clear_errors():
+        with self.clear_errors():
             return int(self.base.execute(sql).fetchone()[0])
 
     @property
     def about(self) -> dict[str, str]:
         """The name and the notes of the suite, and where the user's modules were copied."""
-        with self._clear_errors():
+        with self.clear_errors():
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
 
     def rows(self) -> list[Row]:
@@ -290,7 +295,7 @@ class Store:
 
     def _results(self, which: str, columns: str = _READ) -> Iterator[Row]:
         sql = f"SELECT {columns} FROM runs WHERE position IS NOT NULL AND status IS NOT NULL"
-        with self._clear_errors():
+        with self.clear_errors():
             yield from map(dict, self.base.execute(f"{sql} AND {which}", (SIMULATION,)))
 
 
@@ -325,9 +330,9 @@ def new_plan(folder: Path, rows: Iterable[Row], about: Mapping[str, str]) -> Non
     try:
         with Store(draft, write=True) as store:
             store.plan(rows, about)
-            with store._clear_errors():
+            with store.clear_errors():
                 store.base.execute("PRAGMA journal_mode = DELETE")
-        with store._clear_errors(), contextlib.suppress(FileExistsError):
+        with store.clear_errors(), contextlib.suppress(FileExistsError):
             os.link(draft, folder / FILE)
     finally:
         draft.unlink(missing_ok=True)

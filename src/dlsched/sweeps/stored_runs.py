@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from dlsched.errors import InstanceError, describe
 from dlsched.registry.labels import distinguish
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.result import Result
+from dlsched.sweeps.simulations import simulation_rows
 from dlsched.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from dlsched.display.comparison import Comparison
 
+TABLE = "results.csv"
 _PLACE = ("instance", "instance_sha256", "source")
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")
 """First characters of formulas in a spreadsheet (OWASP, "CSV injection")."""
@@ -125,6 +128,16 @@ def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:
     frame = pd.DataFrame({name: pd.Series(columns.pop(name)) for name in ordered})
     sequence = pd.Series(positions).argsort(kind="stable")
     return as_comparison(frame.iloc[sequence].reset_index(drop=True))
+
+
+def write_table(store: Store) -> pandas.DataFrame:
+    """Write the table of all runs that are made, and return it."""
+    frame = stored_runs(store, simulation_rows(store.simulations()))
+    with store.clear_errors():
+        draft = store.folder / f".{TABLE}-{os.getpid()}"
+        draft.write_bytes(csv_bytes(frame))
+        draft.replace(store.folder / TABLE)
+    return frame
 
 
 def csv_bytes(frame: pandas.DataFrame) -> bytes:

@@ -32,6 +32,7 @@ or ``include = ["one.toml", "another.toml"]``: the runs of these suites, with th
 
 from __future__ import annotations
 
+import glob
 import inspect
 import itertools
 import math
@@ -133,23 +134,14 @@ class Source(Document):
                 raise Flaw(("names", i), f'no instance is called "{name}"', "see: dlsched list")
             yield InstanceSpec.shipped(name)
         if self.files is not None:
-            yield from self._from_files(folder)
+            found = glob.glob(self.files, root_dir=folder, recursive=True, include_hidden=True)
+            paths = sorted(folder / name for name in found if ".sol.json" not in name)
+            if not paths:
+                flaw = f"nothing matches {self.files}"
+                raise Flaw(("files",), flaw, "it is relative to the suite")
+            yield from map(InstanceSpec.from_file, paths)
         if self.generate is not None:
             yield from self._generated(self.generate)
-
-    def _from_files(self, folder: Path) -> Iterator[InstanceSpec]:
-        assert self.files is not None
-        pattern = Path(self.files)
-        base = Path(pattern.anchor) if pattern.anchor else folder
-        try:
-            paths = sorted(base.glob(str(pattern.relative_to(pattern.anchor))))
-        except (ValueError, NotImplementedError, OSError):
-            # What glob refuses as a pattern, as "" or "**.json", matches no file: the error below.
-            paths = []
-        paths = [path for path in paths if ".sol.json" not in path.name]
-        if not paths:
-            raise Flaw(("files",), f"nothing matches {self.files}", "it is relative to the suite")
-        yield from map(InstanceSpec.from_file, paths)
 
     def _generated(self, problem: str) -> Iterator[InstanceSpec]:
         if problem not in registry.problem_names():

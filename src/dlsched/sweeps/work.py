@@ -28,6 +28,7 @@ from dlsched.execution import guard
 from dlsched.execution.executors import DASK_WORKER
 from dlsched.extras import require
 from dlsched.registry import names
+from dlsched.registry.layout import method_modules
 from dlsched.results.result import Result
 from dlsched.schema.files import json_text
 from dlsched.schema.quantities import to_json
@@ -137,8 +138,8 @@ def modules_of(tasks: Sequence[Task]) -> tuple[str, ...]:
         with contextlib.suppress(Exception):  # the run fails with it
             owner = registry.problem(problem)
             method = owner.resolve(name)
-            generator = owner.module("generate").__name__
-            modules |= dict.fromkeys((owner.package, generator, method.home, *method.preload))
+            needed = (owner.package, *method_modules(owner.package), method.home, *method.preload)
+            modules |= dict.fromkeys((*needed, owner.module("generate").__name__))
     return (*modules, "dlsched.sweeps.forked")
 
 

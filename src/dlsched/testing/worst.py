@@ -126,58 +126,47 @@ def worst_case(
             return None
         return relative_gap(mine[level], optimum[level]), mine, optimum
 
+    phases = hypothesis.Phase
     settings = hypothesis.settings(
         max_examples=budget,
         deadline=None,
         database=None,
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
+        phases=(phases.generate, phases.target),
         suppress_health_check=list(hypothesis.HealthCheck),
     )
+    small: Instance | None = None
 
-    @hypothesis.seed(seed)
-    @settings
-    @hypothesis.given(chosen)
     def look(instance: Instance) -> None:
-        nonlocal tried, best
-        if run.stop_reason():
-            return
-        tried += 1
-        if on_progress:
-            on_progress(tried, best)
+        nonlocal tried, best, small
+        if goal is None:
+            if run.stop_reason():
+                return
+            tried += 1
+            if on_progress:
+                on_progress(tried, best)
         measure = gap_on(instance)
         if measure is None:
             return
         hypothesis.target(measure[0])
+        if goal is not None and measure[0] >= goal:
+            small = instance
+            raise _AsBad
         if best is None or measure[0] > best.gap:
             best = Worst(measure[0], instance, measure[1], measure[2], tried)
 
-    look()
+    goal: float | None = None
+    hypothesis.seed(seed)(settings(hypothesis.given(chosen)(look)))()
     if best is None:
         return None
-    small = best.instance
-    goal = best.gap
-
     # The same search once more, from the same seed, up to the same instance; then it is shrunk.
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
+    goal = best.gap
+    again = hypothesis.settings(
         settings,
-        phases=(*settings.phases, hypothesis.Phase.shrink),
+        phases=(*settings.phases, phases.shrink),
         report_multiple_bugs=False,
         print_blob=False,
     )
-    @hypothesis.given(chosen)
-    def shrink(instance: Instance) -> None:
-        nonlocal small
-        measure = gap_on(instance)
-        if measure is None:
-            return
-        hypothesis.target(measure[0])
-        if measure[0] >= goal:
-            small = instance
-            raise _AsBad
-
     with contextlib.suppress(_AsBad):
-        shrink()
-    found = gap_on(small)
-    assert found is not None
-    return Worst(found[0], small, found[1], found[2], tried)
+        hypothesis.seed(seed)(again(hypothesis.given(chosen)(look)))()
+    found = None if small is None else gap_on(small)
+    return best if found is None or small is None else Worst(found[0], small, *found[1:], tried)

@@ -156,3 +156,13 @@ def test_a_round_of_2048_gpus_is_solved(seed: int) -> None:
     bound = best.certified.cost
     assert best.status == "optimal" and best.objective is not None and bound is not None
     assert bound.value <= best.objective.cost <= bound.value * Fraction("1.0001")
+
+
+@pytest.mark.parametrize("penalty", [10**12, 123456789012345])
+def test_costs_that_doubles_do_not_hold_are_not_called_optimal(penalty: int) -> None:
+    """Three jobs that wait cost 3e12: a difference of a billionth is beyond the solver."""
+    jobs = [{"id": f"j{i}", "model": "n", "age": i} for i in range(6)]
+    result = dlsched.solve(INSTANCE | {"penalty": penalty, "jobs": jobs})
+    assert result.bound is not None
+    exact = result.bound[0] is not None and result.bound[0].value == result.objective.cost
+    assert exact or (result.status, str(result.termination)) == ("feasible", "tolerances")

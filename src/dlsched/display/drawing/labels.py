@@ -23,7 +23,6 @@ def box_label(
     text: str,
     fill: Colour | None,
     *,
-    size: float = SMALL,
     opaque: bool = False,
     turn: bool = True,
 ) -> Any:
@@ -50,10 +49,8 @@ def box_label(
         With a method ``fits(renderer)``.
     """
     text = "\n".join(map(printable, text.split("\n")))
-    label = _fitted_text()(
-        box, text, size, text_on(fill) if fill else ink(), fill if opaque else None
-    )
-    label.angles = (0, 90) if turn else (0,)
+    colour = text_on(fill) if fill else ink()
+    label = _fitted_text()(box, text, colour, fill if opaque else None, (0, 90) if turn else (0,))
     label.set_clip_on(True)
     ax.add_artist(label)
     return label
@@ -68,21 +65,18 @@ def _fitted_text() -> Any:
         """A text that is left out where its box is too small."""
 
         def __init__(
-            self, box: Sequence[float], text: str, size: float, colour: Colour, plate: Colour | None
+            self,
+            box: Sequence[float],
+            text: str,
+            colour: Colour,
+            plate: Colour | None,
+            angles: Sequence[int],
         ) -> None:
             x, y, width, height = box
-            super().__init__(
-                x + width / 2,
-                y + height / 2,
-                text,
-                fontsize=size,
-                color=colour,
-                ha="center",
-                va="center",
-                zorder=4,
-            )
-            self.box = tuple(box)
-            self.angles: tuple[int, ...] = (0,)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
+            middle = x + width / 2, y + height / 2
+            super().__init__(*middle, text, fontsize=SMALL, color=colour, **look)
+            self.box, self.angles = tuple(box), angles
             if plate:
                 self.set_bbox({"facecolor": plate, "edgecolor": "none", "pad": 0.6})
             self.set_in_layout(False)

@@ -75,9 +75,7 @@ def colour_entries(
     return [note] if present else []
 
 
-def finish(
-    ax: Axes, title: str, handles: Sequence[Any], *, own: bool, formulas: bool = False
-) -> None:
+def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
     """Set the title, and put a legend below the axes.
 
     Parameters
@@ -86,11 +84,9 @@ def finish(
         Whether the figure is the picture's own: then the legend can use its whole width, and the
         figure grows by the lines that title and legend have beyond the first, or beyond those of
         the title before.
-    formulas
-        As for `set_title`.
     """
     before = ax.get_title(loc="left").count("\n")
-    set_title(ax, title, formulas=formulas)
+    set_title(ax, title)
     rows = add_legend(ax, handles, own=own) if handles else 1
     if own:
         lines = ax.get_title(loc="left").count("\n") - before

@@ -1,4 +1,4 @@
-"""Sizes of pictures and of their text, and new axes."""
+"""Sizes of pictures and of their text; new axes, per cent with a true 0, numbers in full."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dlsched.errors import OptionError, spelled
 from dlsched.extras import require
 from dlsched.text.figures import printable, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
@@ -141,43 +145,9 @@ def short_name(name: str, length: int) -> str:
     return literal(shorten(printable(name), length))
 
 
-def _require_formulas(text: str) -> None:
-    """Refuse a title whose formulas matplotlib cannot typeset, before it is drawn."""
-    mathtext, cbook = (
-        require("matplotlib.mathtext", "drawing"),
-        require("matplotlib.cbook", "drawing"),
-    )
-    if not cbook.is_math_text(text):
-        return
-    try:
-        mathtext.MathTextParser("path").parse(text)
-    except ValueError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise OptionError(
-            f"title: matplotlib cannot typeset its formula ({reason}): correct it, or write a "
-            f"dollar sign as \\$"
-        ) from error
-
-
-def set_title(ax: Axes, text: str, *, formulas: bool = False) -> None:
-    """Set the title, at the left, in as many lines as it needs.
-
-    Parameters
-    ----------
-    formulas
-        Whether ``$...$`` is a formula. Titles made of names have none.
-
-    Raises
-    ------
-    OptionError
-        If a formula cannot be typeset.
-    """
-    text = wrap(text, width_of(ax), TITLE)
-    if formulas:
-        _require_formulas(text)
-    else:
-        text = literal(text)
-    ax.set_title(text, fontsize=TITLE, loc="left", pad=4)
+def set_title(ax: Axes, text: str) -> None:
+    """Set the title, at the left, in as many lines as it needs; a dollar sign begins no formula."""
+    ax.set_title(literal(wrap(text, width_of(ax), TITLE)), fontsize=TITLE, loc="left", pad=4)
 
 
 def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
@@ -188,3 +158,34 @@ def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
     ax.spines[["top", "right"]].set_visible(False)
     for spine in ax.spines.values():
         spine.set_linewidth(0.6)
+
+
+def percent_axis(axis: Axis) -> None:
+    """Let an axis be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
+    from matplotlib.ticker import NullLocator
+
+    ax = axis.axes
+    is_x = axis is ax.xaxis
+    (ax.set_xscale if is_x else ax.set_yscale)("symlog", linthresh=1, linscale=0.4)
+    axis.set_ticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
+    axis.set_minor_locator(NullLocator())
+    (ax.set_xlim if is_x else ax.set_ylim)(0, 100)
+
+
+def decimal_ticks(axis: Axis) -> None:
+    """Write the numbers of a logarithmic axis in full, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    close = high < 30 * low  # powers of ten would be too few ticks
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def spread(count: int) -> NDArray[np.floating[Any]]:
+    """Return heights that keep points of equal gaps apart: a fixed pattern, not a random one."""
+    if count == 1:
+        return np.zeros(1)
+    golden = np.arange(count) * 0.618034 % 1
+    return 0.4 * (golden - 0.5)

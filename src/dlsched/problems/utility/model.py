@@ -15,7 +15,7 @@ from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.structures.gangs import Gangs, Stop, require
 from dlsched.problems.utility.structures.machines import Divide, solution_of
-from dlsched.problems.utility.structures.work_units import units
+from dlsched.problems.utility.structures.work_units import in_steps
 from dlsched.schema import granularity
 
 NAMEABLE = {
@@ -34,6 +34,8 @@ class Tunables:
     """The most variables of job, slot and speed."""
     block: int = 32
     """Slots over which work is summed in a row; rows of all slots before would be too long."""
+    most_steps: int = 1_000_000
+    """The most whole steps of work in a row: solvers tell one of so many from none."""
     checked_rows: int = 200
     """The limits are checked each time after this many rows."""
     compiling: float = 1.0
@@ -166,7 +168,7 @@ class _Rows:
         self.units, self.need = {}, {}
         for j in (j for j in self.jobs if part.ends[j]):
             require(self.stop)
-            work = work_units(self.instance, self.jobs[j], self.gains[j])
+            work = work_units(self.jobs[j], self.gains[j])
             self.units[j], self.need[j] = work
 
     def blocks(self, j: str) -> range:
@@ -288,19 +290,15 @@ class _Rows:
         self.add("capacity", m.LIMITS, row)
 
 
-def work_units(instance: Instance, job: Job, gains: list[Fraction]) -> tuple[list[float], int]:
+def work_units(job: Job, gains: list[Fraction]) -> tuple[list[float], int]:
     """Return the gains of runs in units of work, and the units to be done.
 
-    Whole numbers where small ones are exact, which tightens the relaxation; otherwise shares of
-    the iterations.
+    Units are steps of the gains, or shares of the iterations if these are too many steps.
     """
     iterations = Fraction(job.iterations)
-    distinct = sorted(set(gains), reverse=True)
-    slots = (instance.slots - job.arrival + 1) * (len(gains) if instance.forking else 1)
-    whole = units(distinct, iterations, slots, up=True)
-    if whole.exact:
-        units_of_gain = dict(zip(distinct, whole.gains, strict=True))
-        return [float(units_of_gain[gain]) for gain in gains], whole.need
+    whole, need = in_steps(gains, iterations)
+    if need <= TUNABLES.most_steps:
+        return [float(gain) for gain in whole], need
     return [float(min(gain / iterations, Fraction(1))) for gain in gains], 1
 
 

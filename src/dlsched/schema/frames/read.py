@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
 from dlsched.schema.flaws import FieldPath, flaws
-from dlsched.schema.frames.cells import MISSING, plain
-from dlsched.schema.frames.frame import WHERE, Frame, flaw, place, unknown
+from dlsched.schema.frames.frame import MISSING, WHERE, Frame, flaw, place, plain, unknown
 from dlsched.schema.frames.layout import (
     SINGLE,
     below,

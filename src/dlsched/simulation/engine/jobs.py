@@ -206,6 +206,7 @@ def job_state(
         attained=attained,
         allocation=tuple(held),
         work=work,
+        throughputs=job.throughputs(remaining),
     )
 
 

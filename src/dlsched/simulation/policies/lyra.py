@@ -159,7 +159,8 @@ class Lyra(BasePolicy):
             growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
             if not queue and not any(_may_change(draft, name) for name in growing):
                 break
-            able = queue.jobs(room if self.elastic in AHEAD else None)
+            ahead = self.elastic in AHEAD and self._kinds.known
+            able = queue.jobs(room if ahead else None)
             solved, refused = self._solve(draft, able, growing, queue.efficiencies)
             if not refused:
                 break

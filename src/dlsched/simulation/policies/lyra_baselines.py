@@ -20,6 +20,7 @@ from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.policies.lyra_reclaiming import vacate
 from dlsched.simulation.policies.lyra_scaling import remaining_times
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.sia import PolluxRounds
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
 from dlsched.simulation.workload.eligibility import POOL
 from dlsched.simulation.workload.job import Job
@@ -28,6 +29,7 @@ CONCAVITY = Fraction(4, 5)
 """Exponent of Pollux's goodput in the number of workers **(D)**."""
 PATIENCE = 3
 """Kills after which a job goes to the training servers **(D)**."""
+WITHOUT_LOAN = "pollux is for clusters without a loan; take one, as lyra_cluster(loaning=False)"
 
 
 class _Queue(BasePolicy):
@@ -187,18 +189,31 @@ class Afs(Lyra):
 
 
 class Pollux(Lyra):
-    """An approximation of Pollux: GPUs go where they bring most goodput (Pollux, in Lyra 7.1).
+    """Pollux: GPUs go where they bring most goodput (Pollux, in Lyra 7.1).
 
-    It is `lyra` with `most_goodput` for ``elastic``: neither the genetic algorithm nor the tuning
-    of batch sizes and learning rates is modelled, and jobs are as fast as under other policies. It
-    is for clusters without a loan.
+    If a job has a `Job.goodput`, it is Pollux's own rule, `PolluxRounds`. Otherwise it is an
+    approximation, `lyra` with `most_goodput` for ``elastic``: neither the genetic algorithm nor the
+    tuning of batch sizes and learning rates is modelled, and jobs are as fast as under other
+    policies. It is for clusters without a loan.
     """
 
     name: ClassVar[str] = "pollux"
-    preemptive = False
 
     def __init__(self, method: Any = None, **options: Any) -> None:
         super().__init__(method, **{"elastic": most_goodput, **options})
+        limits = {k: v for k, v in options.items() if k in ("interval", "time_limit")}
+        self._rounds = PolluxRounds(**limits)
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes of this round."""
+        if all(job.goodput is None for job in state.workload.jobs):
+            return super().decide(state)
+        if state.cluster.loan_servers:
+            raise OptionError(WITHOUT_LOAN)
+        self._rounds.memory = self.memory
+        decision = self._rounds.decide(state)
+        self.memory = self._rounds.memory
+        return decision
 
 
 def most_goodput(instance: Instance, rng: np.random.Generator) -> Solution:
@@ -215,8 +230,7 @@ def most_goodput(instance: Instance, rng: np.random.Generator) -> Solution:
         If there are two pools.
     """
     if instance.pools:
-        remedy = "take one, as lyra_cluster(loaning=False)"
-        raise OptionError(f"pollux is for clusters without a loan; {remedy}")
+        raise OptionError(WITHOUT_LOAN)
     free = instance.gpus
     workers = {job.id: job.min_workers if job.running else 0 for job in instance.jobs}
     heap: list[tuple[float, int, int]] = []

@@ -98,6 +98,8 @@ class Kinds:
         Each kind once, and by position in the workload the number of a job's kind.
     seconds
         By position, the running time with the base demand per tick of remaining work.
+    known
+        Whether all jobs are as fast as their kinds say: none has a goodput.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -110,6 +112,7 @@ class Kinds:
             for job in workload.jobs
         ]
         self.seconds: Floats = np.array(seconds, float)
+        self.known = all(job.goodput is None for job in workload.jobs)
 
 
 class Queue:

@@ -155,7 +155,10 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
 def _speed(draft: Draft, job: Job, held: Mapping[Id, int]) -> Fraction:
     """Return a job's speed with the GPUs of its servers."""
     shares = tuple(Share(server, gpus) for server, gpus in held.items())
-    return speed(job, Allocation(shares), draft.state.cluster, ())
+    part = 0
+    if job.goodput is not None:
+        part = job.part(job.work_ticks - int(draft.state.vectors([job.id]).remaining[0]))
+    return speed(job, Allocation(shares), draft.state.cluster, (), part=part)
 
 
 def loan_speed(workload: Workload, cluster: Cluster) -> Fraction:

@@ -18,7 +18,6 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.policies.typed import UNTYPED, kind_of, rates_of, views_by_submission
-from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.eligibility import TYPE
 from dlsched.simulation.workload.job import Job
@@ -153,7 +152,7 @@ class Sia(BasePolicy):
             job, limit = view.job, view.job.max_gpus
             if self.doubling:
                 limit = min(limit, max(2 * most.get(job.id, 0), job.min_gpus))
-            part = 0 if job.goodput is None else job.part(job.work_ticks - ticks(view.remaining))
+            part = 0 if job.goodput is None else job.part_at(view.remaining)
             like = (*_like(job), part, limit)
             if like not in ids:
                 ids[like] = f"m{len(ids) + 1}"

@@ -201,9 +201,10 @@ class Job(Document):
         if unknown or self.gpu_type not in goodput.types:
             remedy = f"name types of its profile: {', '.join(goodput.types)}"
             raise Flaw(("gpu_type",), f"{[*unknown, self.gpu_type][0]!r} has no goodput", remedy)
-        if not all(self._samples):
-            problem = f"no batch size is possible with {self.gpus} GPUs of {self.gpu_type}"
-            raise Flaw(("goodput",), problem, "ask for other GPUs, or allow other batches")
+        for gpus in range(self.min_gpus, self.max_gpus + 1):
+            if not all(goodput.samples(0, self.gpu_type, n, gpus) for n in (1, 2)):
+                problem = f"no batch size is possible with {gpus} GPUs of {self.gpu_type}"
+                raise Flaw(("goodput",), problem, "ask for other GPUs, or allow other batches")
 
     @property
     def accepted_types(self) -> tuple[str, ...]:
@@ -240,6 +241,21 @@ class Job(Document):
     def part(self, done: int) -> int:
         """Return the part of the training in which a job is that has done so much work."""
         return bisect_right(self.part_ends, done)
+
+    def part_at(self, remaining: Number) -> int:
+        """Return the part of the training in which so many seconds remain at speed 1."""
+        return self.part(self.work_ticks - ticks(remaining))
+
+    def throughputs(self, remaining: Number) -> tuple[Fraction, ...]:
+        """Return the speed with GPUs from `min_gpus` to `max_gpus`; empty without a goodput.
+
+        It is on servers of 8 GPUs of the job's type **(D)**, for those that see GPUs as numbers.
+        """
+        if self.goodput is None:
+            return ()
+        part = self.part_at(remaining)
+        gpus = range(self.min_gpus, self.max_gpus + 1)
+        return tuple(self.goodput_speed(part, self.gpu_type, -(-g // 8), g) for g in gpus)
 
     def goodput_speed(self, part: int, kind: str | None, servers: int, gpus: int) -> Fraction:
         """Return the work per second with GPUs; on a server of no stated type as on its own."""

@@ -61,11 +61,6 @@ class Costs:
             costs[job.present] = sign * _units(powers[job.present])
         return costs
 
-    def alike(self, job: Job) -> tuple[object, ...]:
-        """Return a key of jobs with the same costs, and the same present configuration."""
-        older = (job.age > 0,) if job.present is None else (job.age, job.restarts)
-        return (job.model, job.present, *older)
-
 
 def power_of(base: Fraction, power: Number) -> Decimal:
     """Return a positive number's power, to 40 digits."""

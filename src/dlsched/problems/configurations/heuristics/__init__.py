@@ -79,10 +79,10 @@ def max_min(instance: Instance, run: Run) -> Solution | Claim:
     # Goodputs above 1e15 are refused.
     # Rows: a job's shares; its goodput less the least, which is the last column; GPUs by type.
     program = IncrementalProgram(run, maximize=True)
-    program.add_rows([-np.inf] * jobs + [0.0] * jobs, [1.0] * jobs + [np.inf] * jobs)
+    gpus = [kind.nodes * kind.gpus_per_node for kind in instance.types]
+    least = [-np.inf] * jobs + [0.0] * jobs + [-np.inf] * len(gpus)
+    program.add_rows(least, [1.0] * jobs + [np.inf] * jobs + gpus)
     row_of = {kind.id: 2 * jobs + t for t, kind in enumerate(instance.types)}
-    for kind in instance.types:
-        program.add_row(-np.inf, kind.nodes * kind.gpus_per_node)
     for j, name, value in rows:
         one = instance.by_id[name]
         places = [j, jobs + j, row_of[one.type]]

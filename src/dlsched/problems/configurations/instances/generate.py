@@ -45,7 +45,7 @@ def generate(
     nodes = {kind: scale * count for kind, (count, _) in NODES.items()}
     types = [{"id": k, "nodes": n, "gpus_per_node": NODES[k][1]} for k, n in nodes.items()]
     listed = [row for kind, n in nodes.items() for row in _of(kind, n, NODES[kind][1])]
-    models = [_model(name, stage, listed) for name in PROFILES for stage in range(STAGES)]
+    models = [_model(*entry, s, listed) for entry in PROFILES.items() for s in range(STAGES)]
     counts = np.array([profile["jobs"][workload] for profile in PROFILES.values()], dtype=float)
     drawn = rng.choice(len(PROFILES), jobs, p=counts / counts.sum()) * STAGES
     chosen = (drawn + rng.integers(STAGES, size=jobs)).tolist()
@@ -75,14 +75,13 @@ def _of(kind: str, nodes: int, whole: int) -> list[dict[str, Any]]:
     return [{"id": f"{kind} x{g}", "type": kind, "nodes": n, "gpus": g} for n, g in sizes]
 
 
-def _model(name: str, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _model(name: str, profile: Any, stage: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a model at a stage of its training, with its goodput to six digits."""
-    sizes = ((c["id"], c["type"], c["nodes"], c["gpus"]) for c in listed)
-    values = {key: goodput(PROFILES[name], t, stage, n, g) for key, t, n, g in sizes}
+    values = {c["id"]: goodput(profile, c["type"], stage, c["nodes"], c["gpus"]) for c in listed}
     return {
         "id": f"{name} {stage + 1}/{STAGES}",
         "goodput": {key: float(f"{value:.6g}") for key, value in values.items() if value},
-        "restart_seconds": PROFILES[name]["restart_seconds"],
+        "restart_seconds": profile["restart_seconds"],
     }
 
 

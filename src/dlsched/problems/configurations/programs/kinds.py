@@ -61,7 +61,8 @@ class Kinds:
         """The kinds of jobs, in the file's order of their first."""
         groups: dict[Any, list[Job]] = defaultdict(list)
         for job in self.instance.jobs:
-            groups[self.costs.alike(job)].append(job)
+            older = (job.age > 0,) if job.present is None else (job.age, job.restarts)
+            groups[job.model, job.present, *older].append(job)
         return [Kind([j.id for j in k], k[0].present, self._useful(k[0])) for k in groups.values()]
 
     def _useful(self, job: Job) -> dict[Id, int]:
@@ -204,4 +205,9 @@ def solve(kinds: Kinds, run: Run, levels: int | None = None) -> Claim:
         status = Status.NO_SOLUTION if claim.solution is None else Status.FEASIBLE
         claim = replace(claim, status=status, termination=run.stop_reason(), bounds=())
     first, *others = claim.bounds or [[]]
-    return replace(claim, bounds=[[*first, Bound(in_units(least), "certified", "lp")], *others])
+    first = [*first, Bound(in_units(least), "certified", "lp")]
+    exact = abs(value) <= 2**53 or max(bound.value for bound in first) == in_units(value)
+    if claim.status is Status.OPTIMAL and not exact:
+        reason, ended = "doubles do not hold every unit of its cost", Termination.TOLERANCES
+        claim = replace(claim, status=Status.FEASIBLE, termination=ended, reason=reason)
+    return replace(claim, bounds=[first, *others])

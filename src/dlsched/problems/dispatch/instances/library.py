@@ -35,7 +35,7 @@ ENTRIES = (
         "dispatch-open-10x5x100x300",
         1,
         {"regions": 10, "clusters": 5, "machines": 100, "pending": 300, "tenants": 60},
-        methods=("counted", "classes", "lp"),
+        methods=("exact", "lp"),
         mps=False,
     ),
 )

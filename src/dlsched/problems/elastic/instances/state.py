@@ -129,13 +129,15 @@ def _workers(job: JobState) -> dict[str, Any]:
         "heterogeneous": job.heterogeneous,
     }
     work = Fraction(job.remaining) * _throughput(job, job.gpus)
-    if not job.scaling_loss:
+    if not job.scaling_loss and not job.throughputs:
         return row | {"min_running_time": _milliseconds(work / job.max_gpus)}
     times = [_milliseconds(work / _throughput(job, n * size)) for n in range(least, most + 1)]
     return row | {"running_times": times}
 
 
 def _throughput(job: JobState, gpus: int) -> Fraction:
+    if job.throughputs:
+        return Fraction(job.throughputs[gpus - job.min_gpus])
     return gpus - max(0, gpus - job.min_gpus) * Fraction(job.scaling_loss)
 
 

@@ -29,7 +29,7 @@ ENTRIES = (
             f"interleaving-open-{jobs}-distinct",
             seed,
             {"jobs": jobs},
-            methods=("swap", "column_generation"),
+            methods=("column_generation",),
         )
         for seed, jobs in ((2, 128), (1, 512))
     ),

@@ -48,9 +48,7 @@ ENTRIES = (
             f"placement-open-{tables}x{regions}x{jobs}",
             1,
             {"tables": tables, "regions": regions, "jobs": jobs},
-            methods=(
-                *("annealing", "indivisible_bound", "home_tree", "relaxation", "relaxation_tree"),
-            ),
+            methods=("tempering", "relaxation_tree"),
         )
         for tables, regions, jobs in ((200, 6, 600), (1000, 10, 3000))
     ),

@@ -27,14 +27,14 @@ ENTRIES = (
         "reclaiming-open-100-scattered",
         0,
         {"servers": 100, "gpus": 64, "jobs": 200, "demand": 30, "scattered": 4},
-        methods=("lyra", "exact"),
+        methods=("exact", "spectral"),
     ),
     LibraryEntry(
         "open",
         "reclaiming-open-520-scattered",
         0,
         {"servers": 520, "gpus": 64, "jobs": 2000, "demand": 130, "scattered": 4},
-        methods=("lyra", "exact"),
+        methods=("exact", "spectral"),
     ),
 )
 QUANTITIES = (("jobs.*.weight",),)

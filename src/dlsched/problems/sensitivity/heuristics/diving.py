@@ -15,14 +15,12 @@ _WHOLE = 1e-6
 
 
 class Dive:
-    """Dives from the optimum of a `Master`, whose bounds of columns they change.
+    """Two dives from the optimum of a `Master`, whose bounds of columns they change.
 
-    In the first and the fourth dive the patterns are made whole before the options, in the others
-    after them; the conversions come last. Of those that are not whole one is rounded up: in the
-    first two dives that of the largest fraction, in the others one that is drawn with probabilities
-    in proportion to the fractions. None is used less than its value rounded down. If the program
-    then has no solution, the column is rounded down instead. A dive ends where the objective falls
-    to what is `known`.
+    In the first one the patterns are made whole before the options, in the second one after them;
+    the conversions come last. Of those that are not whole that of the largest fraction is rounded
+    up. None is used less than its value rounded down. If the program then has no solution, the
+    column is rounded down instead. A dive ends where the objective falls to what is `known`.
     """
 
     def __init__(self, master: Master) -> None:
@@ -40,14 +38,13 @@ class Dive:
         self.lower = np.zeros(len(self.columns))
         self.upper = np.full(len(self.columns), np.inf)
 
-    def points(self, tries: int) -> Iterator[Vector | None]:
+    def points(self) -> Iterator[Vector | None]:
         """Yield what each dive finds: a whole point, or ``None``."""
         master = self.master
-        rng = np.random.default_rng(0)
         basis = master.solver.basis
         values = master.values
         objective = master.objective
-        for k in range(tries):
+        for order in self.orders:
             if master.run.stop_reason():
                 return
             self.lower[:] = 0.0
@@ -56,9 +53,9 @@ class Dive:
             master.solver.restore(basis)
             master.values = values
             master.objective = objective
-            yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
+            yield self._dive(order)
 
-    def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
+    def _dive(self, order: Sequence[slice]) -> Vector | None:
         """Return a whole point, or ``None`` if there is none above what is known."""
         master = self.master
         while master.objective > self.known:
@@ -68,12 +65,7 @@ class Dive:
             stage = next((s for s in order if fractions[s].max(initial=0.0) > _WHOLE), None)
             if stage is None:
                 return np.rint(values)
-            shares = np.where(fractions[stage] > _WHOLE, fractions[stage], 0.0)
-            column = stage.start + int(
-                np.argmax(shares)
-                if rng is None
-                else rng.choice(len(shares), p=shares / sum(shares))
-            )
+            column = stage.start + int(np.argmax(fractions[stage]))
             before = self.lower[column]
             raised = np.flatnonzero(whole[stage] > self.lower[stage]) + stage.start
             self.lower[raised] = whole[raised]

@@ -13,7 +13,7 @@ from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.programs.initial_patterns import add_known, packing
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
-from dlsched.problems.sensitivity.programs.pattern_program import Lagrangian, Program
+from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
@@ -41,13 +41,10 @@ class Tunables:
     """Gap of the integer programs."""
     close: float = 5e-5
     """Gap at which the second dive need not be made."""
-    dives: int = 6
     penalty: float = 1e-4
     """Cost of a split job, as a fraction of the largest throughput of a job."""
     nodes: int = 100
     """Upper limit of the nodes of an integer program, instead of a time limit."""
-    most_enumerated: int = 1000
-    """Upper limit of the patterns that are enumerated at the end."""
 
 
 TUNABLES = Tunables()
@@ -58,10 +55,9 @@ def price_round(instance: Instance, run: Run) -> Claim:
     """Column generation over server patterns, then whole numbers by diving (ours).
 
     The relaxation of `patterns`, in which items may serve as smaller ones and a split job costs
-    0.01 % of the largest throughput of a job; its bound is certified. Dives round one column after
-    the other, in two orders, then at random. Where that is not enough, integer programs follow:
-    over the patterns known, with those of `tune`, and with all that a better solution can use. The
-    card has the steps in full.
+    0.01 % of the largest throughput of a job; its bound is certified. Two dives round one column
+    after the other, in two orders. Where that is not enough, integer programs follow: over the
+    patterns known, and with those of `tune`. The card has the steps in full.
 
     If a limit strikes before there is a solution, it is that of `tune`. An instance whose servers
     have too many sums of CPUs or memory for pricing is left to `tune`, with the bound of `pooled`.
@@ -135,10 +131,10 @@ class Rounding:
         """Round the relaxation by dives, until the gap is small."""
         points: Incumbent[Vector, int] = Incumbent(self.run.nested(), self._throughput)
         dive = Dive(master)
-        for k, point in enumerate(dive.points(TUNABLES.dives)):
+        for point in dive.points():
             if point is not None and points.offer(point):
                 dive.known = self._objective(points.value or 0)
-            if self.within(TUNABLES.gap if k else TUNABLES.close, points):
+            if self.within(TUNABLES.close, points):
                 break
         if points.solution is not None:
             self.best.offer(solution_from(self.program, points.solution), points.value)
@@ -148,22 +144,13 @@ class Rounding:
         return float(throughput / self.program.unit)
 
     def _combine(self) -> None:
-        """Solve an integer program over the patterns known, then one over all that can matter."""
+        """Solve integer programs over the patterns known, at first without those of `tune`."""
         program = self.program
         program.conversions.clear()  # integer programs take longer with them
-        relaxed = relax(program, self.run)
-        if relaxed is None:
+        if relax(program, self.run) is None:
             return
         self._integer()
-        if self.within(TUNABLES.near) or self.run.stop_reason():
-            return
-        if self._tune():
-            self._integer()
-        value = self.best.value
-        if value is None or self.within(TUNABLES.near) or self.run.stop_reason():
-            return
-        better = Lagrangian(program, relaxed.prices).cutoff(value + 1)
-        if program.complete(TUNABLES.most_enumerated, [better], self.run):
+        if not self.within(TUNABLES.near) and not self.run.stop_reason() and self._tune():
             self._integer()
 
     def _tune(self) -> bool:

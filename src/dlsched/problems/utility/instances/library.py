@@ -46,14 +46,14 @@ ENTRIES = (
         "utility-open-20x40-even",
         2,
         {"jobs": 20, "slots": 40, "gpus": 12, "mix": "even"},
-        methods=("insertion", "dantzig_wolfe", "milp"),
+        methods=("dantzig_wolfe", "milp"),
     ),
     LibraryEntry(
         "open",
         "utility-open-60x100-even",
         1,
         {"jobs": 60, "slots": 100, "gpus": 24, "mix": "even"},
-        methods=("insertion", "dantzig_wolfe"),
+        methods=("dantzig_wolfe",),
     ),
 )
 QUANTITIES = (("jobs.*.rates.*", "jobs.*.iterations"), ("jobs.*.utilities.*",))

@@ -86,8 +86,6 @@ def units(
     fewest = -(-need // whole[0])
     if fewest > slots:
         return Units((0,) * len(whole), 1, exact=True)
-    if whole[-1] == whole[0]:
-        return Units((1,) * len(whole), fewest, exact=True)
     limit = max(most, min(TUNABLES.units_per_slot * fewest, TUNABLES.cells // slots))
     if need <= limit:
         return Units(tuple(whole), need, exact=True)

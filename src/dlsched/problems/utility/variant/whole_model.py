@@ -30,7 +30,7 @@ def complete(m: Any, instance: Instance) -> None:
     m.running.deactivate()
     m.unfinished = pyo.Constraint(m.SLOTS_OF, rule=unfinished)
     m.finished = pyo.Constraint(m.ENDS)
-    units = {j: work_units(instance, jobs[j], copies[j]) for j in {j for j, _ in m.ENDS}}
+    units = {j: work_units(jobs[j], copies[j]) for j in {j for j, _ in m.ENDS}}
     for j, t in m.ENDS:
         gains, need = units[j]
         most = (sum(gains) if instance.forking else max(gains)) * (t - jobs[j].arrival + 1)

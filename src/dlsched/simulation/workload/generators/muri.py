@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from dlsched.errors import OptionError, UnknownName
@@ -115,6 +114,8 @@ def _sizes(rng: np.random.Generator, jobs: int) -> NDArray[np.int64]:
 
 def _related(rng: np.random.Generator, jobs: int) -> NDArray[np.float64]:
     """Draw shares, uniform from 0 to 1 each, which are alike for jobs near each other."""
+    from scipy.signal import lfilter  # half a second that only these jobs need
+
     steps = rng.normal(size=jobs) * math.sqrt(1 - FADING**2)
     steps[0] = rng.normal()
     common = lfilter([1.0], [1.0, -FADING], steps)
