@@ -19,20 +19,15 @@ _FRAME = {"tables.py", "measure.py", "code_version.py"}
 
 def commit_of_code() -> str:
     """Return the commit that is checked out, with ``+`` if source files differ from it."""
-    commit = git("rev-parse", "--short=8", "HEAD").strip()
-    changed = "+" if git("status", "--porcelain", "src", "benchmarks/*.py").strip() else ""
-    return f"{commit or 'unknown'}{changed}"
+    commit = _git("rev-parse", "--short=8", "HEAD")
+    return commit + "+" * bool(_git("status", "--porcelain", "src", "benchmarks/*.py"))
 
 
-def git(*arguments: str) -> str:
-    """Return what git prints, or nothing where there is no repository."""
-    try:
-        run = subprocess.run(
-            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        return ""
-    return run.stdout if run.returncode == 0 else ""
+def _git(*arguments: str) -> str:
+    run = subprocess.run(
+        ["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    return run.stdout.strip()
 
 
 def imported() -> list[str]:

@@ -185,18 +185,16 @@ def missed() -> Iterator[Row]:
         for ranked in rank(inst):
             sites = fleet.sites_of(inst.pending[ranked.position])
             plan = Dispatcher(fleet).auction(ranked, sites)
-            plain = Dispatcher(fleet, fewest=False).auction(ranked, sites)
             best = optimum(inst, ranked)
             row: Row = {"machines": machines, "allocation": str(allocation), "seed": seed}
             if best is None:
                 continue
-            if plan is None or plain is None:
+            if plan is None:
                 yield row | {"starts, mast fails": 1}
             elif plan.victims:
                 yield row | {
                     "with preemption": 1, "not optimal": best[0] < plan.score.lost,
                     "also by youth": best < plan.score[:-1],
-                    "without sorting": best[0] < plain.score.lost,
                 }  # fmt: skip
 
 

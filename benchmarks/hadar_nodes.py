@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from hadar_simulation import SLOT, rounds_of, run
@@ -42,9 +41,8 @@ MIXES = {
 """Models of the batches of section VI-B."""
 SEEDS = range(5)
 """Of made-up rates and times: 0 has those above, others have each times 0.7 to 1.3."""
-Options = dict[str, Any]
-INVERSE: Options = {"utility": "inverse_time"}
-POLICIES: tuple[tuple[str, str, Options, str], ...] = (
+INVERSE: Row = {"utility": "inverse_time"}
+POLICIES: tuple[tuple[str, str, Row, str], ...] = (
     ("gavel", "gavel", {}, "hadar"),
     ("hadar", "hadar", {}, "hadar"),
     ("hadar i", "hadar", INVERSE, "hadar i"),

@@ -30,7 +30,6 @@ RECLAIMING = ("random", "scf", "lyra", "densest", "exact")
 RECLAIM_STEP = 3600
 """Seconds between changes of the loan in Figure 10, so that several servers are reclaimed at once,
 as in the paper's larger cluster."""
-KEPT = {"jct": "completion", "queueing": "queueing"}
 NO_OVERHEADS = ("fifo", "opportunistic", "lyra_readings:SkippingFifo")
 """Policies of orders, which have no overheads; a job that is never preempted has none."""
 
@@ -76,7 +75,7 @@ def run_case(label: str, size: Row, seed: int) -> Row:
     case, began = case_of(label), time.process_time()
     run = simulated(case, size, seed)
     row: Row = {"scheme": label, "seed": seed, "CPU s": time.process_time() - began}
-    for name, said in KEPT.items():
+    for name, said in {"jct": "completion", "queueing": "queueing"}.items():
         for part in ("mean", "median", "p95", "p99"):
             row[f"{part} {said} s"] = run.summary[f"{part}_{name}"]
     row["preempted, %"] = 100 * run.summary["preemptions"] / run.summary["jobs"]

@@ -27,7 +27,6 @@ POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("muri_s", "muri", EVENTS),
     ("muri_s", "muri_needed", EVENTS),
     ("muri_s", "exact", EVENTS),
-    ("muri_s", "exact", {**EVENTS, "ties": "shortest"}),
     ("muri_s", None, {**EVENTS, "objective": "seeded_speeds"}),
     ("tiresias", None, {}),
     ("muri_l", "muri", EVENTS),
@@ -51,7 +50,7 @@ def trace(name: str) -> Iterator[Row]:
     heuristic: dict[str, list[float]] = {}
     for policy, method, options in POLICIES:
         began = time.process_time()
-        label = ", ".join(filter(None, (method, options.get("ties"), options.get("objective"))))
+        label = ", ".join(filter(None, (method, options.get("objective"))))
         run = simulate(workload, CLUSTER, policy, method=method, **options)
         row: Row = {"policy": policy, "method": label, "k": "4" if label else ""}
         seconds = time.process_time() - began

@@ -284,15 +284,11 @@ def _groups(rows: list[Row], names: list[str]) -> list[list[Row]]:
 def _printed(how: dict[str, Any], line: Row) -> Row:
     """Return the columns of what a paper prints, which `printed` has by the texts of a row."""
     texts = [value.text for value in line.values()]
-    key = next(
-        (
-            " | ".join(texts[:n])
-            for n in (3, 2, 1)
-            if any(" | ".join(texts[:n]) in said for said in how.get("printed", {}).values())
-        ),
-        "",
-    )
-    return {head: cell(said.get(key, "-")) for head, said in how.get("printed", {}).items()}
+    keys = [" | ".join(texts[:n]) for n in (3, 2, 1)]
+    return {
+        head: cell(next((said[key] for key in keys if key in said), "-"))
+        for head, said in how.get("printed", {}).items()
+    }
 
 
 def _spread(rows: list[Row], how: dict[str, Any]) -> Iterator[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import hadar_theorems
 import numpy as np
 from claims_only.divisible_load import divisible_load
 from code_version import ROOT
@@ -22,7 +21,6 @@ from dlsched.problems.utility.structures.slot_simulation import Rounds
 
 GAVEL = ROOT.parent / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 """Gavel's measured throughputs, which are not part of the repository."""
-theorem1, theorem2 = hadar_theorems.theorem1, hadar_theorems.theorem2
 
 
 def measured() -> dict[str, list[dict[str, float]]]:
@@ -70,8 +68,7 @@ def queue() -> Iterator[Row]:
         began = time.process_time()
         grants = hadar.decide(rounds)
         spent = time.process_time() - began
-        how = "scan" if hadar.scanned else "program"
-        yield {"queued jobs": jobs, "by": how, "s": spent, "jobs that run": len(grants)}
+        yield {"queued jobs": jobs, "s": spent, "jobs that run": len(grants)}
 
 
 def forking() -> Iterator[Row]:

@@ -74,16 +74,9 @@ def groups() -> Iterator[Row]:
                     after = to_reclaiming(instance, placed, demand, tenants)
                     yield {
                         "scenario": scenario, "demand": demand, "rule": rule, "seed": seed,
-                        "flexible workers on loan": 100 * _on_loan(instance, placed),
                         "flexible only": 100 * min(1.0, _flexible_only(after) / demand),
                         "preempted": float(dlsched.solve(after, levels=1).objective[0]),
                     }  # fmt: skip
-
-
-def _on_loan(instance: Instance, solution: object) -> float:
-    """Return the share of the placed flexible workers that are on loan servers."""
-    report = dlsched.verify(instance, solution)
-    return float(report.details["flexible_on_loan"]) / max(1, int(report.objective[1]))
 
 
 def _flexible_only(after: dlsched.Instance) -> int:

@@ -20,7 +20,7 @@ MOVED = {
     "dlsched.history": "dlsched.simulation.history",
     "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
-    "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
+    "dlsched.problems.reclaiming.frontier": "dlsched.frontier",
     "dlsched.problems.shares.POLICIES": "the field objective of dlsched.problems.shares.Instance",
     "dlsched.problems.shares.shares": "dlsched.solve, on an instance of shares",
     "dlsched.problems.utility.exact.bounds": "dlsched.problems.utility.programs.lagrangian",
