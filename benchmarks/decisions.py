@@ -20,7 +20,6 @@ from claims_only.list_order import ListOrder
 from figures import ROOT, arguments, write
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.workload.estimates import with_wrong_estimates
 from dlsched.simulation.workload.generators import (
     hadar_cluster,
     hadar_workload,
@@ -30,6 +29,7 @@ from dlsched.simulation.workload.generators import (
     mast_workload,
     synergy_workload,
 )
+from dlsched.simulation.workload.generators.lyra import with_wrong_estimates
 from dlsched.simulation.workload.job import Job
 
 SHARED = ROOT.parent / "shared" / "data"

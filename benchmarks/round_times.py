@@ -25,8 +25,8 @@ from figures import ROOT, arguments, write
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.engine.decision import PolicyError
 from dlsched.simulation.policies import make_policy
-from dlsched.simulation.workload.estimates import with_wrong_estimates
 from dlsched.simulation.workload.generators import synergy_workload
+from dlsched.simulation.workload.generators.lyra import with_wrong_estimates
 
 SHARED = ROOT.parent / "shared" / "data"
 
