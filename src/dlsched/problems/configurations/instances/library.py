@@ -19,5 +19,3 @@ ENTRIES = tuple(
     LibraryEntry("production", f"configurations-{name}", *drawn, mps=name == "64-philly")
     for name, drawn in _LARGE.items()
 )
-QUANTITIES = (("models.*.goodput.*",), ("models.*.restart_seconds", "jobs.*.age"))
-"""Groups of fields in one unit, which may be multiplied by one factor."""

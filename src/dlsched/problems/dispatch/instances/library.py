@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of dispatch, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of dispatch."""
 
 from dlsched.library import LibraryEntry
 
@@ -39,11 +39,3 @@ ENTRIES = (
         mps=False,
     ),
 )
-QUANTITIES = (
-    (
-        "pending.*.jobs.*.memory",
-        "running.*.jobs.*.memory",
-        "regions.*.clusters.*.machines.*.memory",
-    ),
-)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of elastic, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of elastic."""
 
 from dlsched.library import LibraryEntry
 
@@ -40,5 +40,3 @@ ENTRIES = (
     LibraryEntry("production", "elastic-20000", 5, {"items": 20_000, "capacity": 4000}),
     LibraryEntry("trace", "elastic-trace-20d", 0, {"at": 20 * 86400, "servers": 64}),
 )
-QUANTITIES = (("jobs.*.min_running_time", "jobs.*.running_times.*"),)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of interleaving, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of interleaving."""
 
 from dlsched.library import LibraryEntry
 
@@ -34,5 +34,3 @@ ENTRIES = (
         for seed, jobs in ((2, 128), (1, 512))
     ),
 )
-QUANTITIES = (("jobs.*.stages.*",),)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

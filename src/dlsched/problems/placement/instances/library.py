@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of placement, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of placement."""
 
 from dlsched.library import LibraryEntry
 
@@ -53,9 +53,3 @@ ENTRIES = (
         for tables, regions, jobs in ((200, 6, 600), (1000, 10, 3000))
     ),
 )
-QUANTITIES = (
-    ("tables.*.size", "regions.*.storage_capacity", "move_quota"),
-    ("jobs.*.gpu_hours.*", "regions.*.gpu_supply.*", "at_home_threshold"),
-    ("weights.*",),
-)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of reclaiming, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of reclaiming."""
 
 from dlsched.library import LibraryEntry
 
@@ -37,5 +37,3 @@ ENTRIES = (
         methods=("exact", "spectral"),
     ),
 )
-QUANTITIES = (("jobs.*.weight",),)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

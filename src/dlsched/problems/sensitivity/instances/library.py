@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of sensitivity, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of sensitivity."""
 
 from dlsched.library import LibraryEntry
 
@@ -42,5 +42,3 @@ ENTRIES = (
         mps=False,
     ),
 )
-QUANTITIES = (("profiles.*.throughput.*.*",),)
-"""Groups of fields in one unit, which may be multiplied by one factor."""

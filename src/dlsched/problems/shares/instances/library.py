@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of shares, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of shares."""
 
 from __future__ import annotations
 
@@ -30,5 +30,3 @@ ENTRIES = (
         for seed, objective in enumerate(_OBJECTIVES, start=2)
     ),
 )
-QUANTITIES = (("models.*.rates.*", "pairs.*.rates.*"), ("jobs.*.weight",))
-"""Groups of fields in one unit, which may be multiplied by one factor."""

@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of utility, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of utility."""
 
 from dlsched.library import LibraryEntry
 
@@ -56,5 +56,3 @@ ENTRIES = (
         methods=("dantzig_wolfe",),
     ),
 )
-QUANTITIES = (("jobs.*.rates.*", "jobs.*.iterations"), ("jobs.*.utilities.*",))
-"""Groups of fields that may be multiplied by one factor."""

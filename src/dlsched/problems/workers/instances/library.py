@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of workers, and the quantities that fuzzing scales."""
+"""Parameters of the library's instances of workers."""
 
 from typing import Any
 
@@ -63,5 +63,3 @@ ENTRIES = (
         mps=False,
     ),
 )
-QUANTITIES: tuple[tuple[str, ...], ...] = ((),)
-"""One group without fields: all quantities are whole GPUs and workers."""
