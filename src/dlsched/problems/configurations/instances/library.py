@@ -1,4 +1,4 @@
-"""Parameters of the library's instances of configurations, and the quantities fuzzing scales."""
+"""Parameters of the library's instances of configurations."""
 
 from typing import Any
 
