@@ -73,24 +73,16 @@ def rate(instance: Instance, j: int, workers: Workers) -> Fraction:
 
 
 def _gains(instance: Instance) -> Iterator[_Gain]:
-    """Yield the choices that fit and gain something, but those that a smaller one matches."""
+    """Yield the choices that fit and gain something."""
     for j, job in enumerate(instance.jobs):
         base = rate(instance, j, base_of(instance, job)) if job.running else Fraction(0)
-        kept: list[_Gain] = []
         for workers in splits(instance, job):
             gpus = gpus_of(instance, job, workers)
             if any(taken > free for taken, free in zip(gpus, instance.capacities, strict=True)):
                 continue
             gain = _Gain(j, workers, gpus, rate(instance, j, workers) - base)
-            if gain.rate > 0 and not any(_matches(other, gain) for other in kept):
-                kept.append(gain)
-        yield from kept
-
-
-def _matches(other: _Gain, gain: _Gain) -> bool:
-    """Return whether another choice of the job takes no more GPUs and gains no less."""
-    fewer = all(less <= more for less, more in zip(other.gpus, gain.gpus, strict=True))
-    return fewer and other.rate >= gain.rate
+            if gain.rate > 0:
+                yield gain
 
 
 def _scaled(instance: Instance, gains: list[_Gain]) -> list[Choice]:
