@@ -82,21 +82,6 @@ class Capacity(Generic[Amount]):
             return Fraction(self.starts[k])
         return self.starts[k] + Fraction(done - self.done[k], self.rate[k])
 
-    def pieces(self, begin: Amount, end: Amount) -> Iterator[tuple[int, Amount, Amount]]:
-        """Yield (step, first, last) of a stretch of work, cut where the rate changes.
-
-        First and last are counted from the work before the step.
-        """
-        k = self.step(begin + 1)
-        while begin < end:
-            is_last = k + 1 == len(self.done)
-            stop = end if is_last else min(end, self.done[k + 1])
-            if stop > begin:
-                before = self.done[k]
-                yield k, begin - before, stop - before
-            begin = stop
-            k += 1
-
 
 class Resource(NamedTuple):
     """A resource whose amount in the cluster is limited: GPUs of a type, CPUs, GB of memory.

@@ -192,9 +192,6 @@ def of_demands(d: Demands) -> tuple[Fraction, str]:
     bounds = {"each job alone": longest_job(machine), "GPU time on all GPUs": pooled_work(machine)}
     if any(len(kind.modes) > 1 for kind in d.kinds):
         bounds["GPU time by type, CPUs and memory"] = makespan_by_program(d)[0]
-    if d.classes > 1:
-        machines = [pool(d, weights) for weights in d.alone[: d.classes]]
-        bounds["GPU time of jobs that can use no other GPUs"] = max(map(pooled_work, machines))
     source = max(bounds, key=bounds.__getitem__)
     return bounds[source], source
 

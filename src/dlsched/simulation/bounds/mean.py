@@ -414,7 +414,7 @@ class Proof(NamedTuple):
     def total(self, d: Demands) -> tuple[Fraction, str]:
         """Return the greatest bound on the sum of completion times, in microseconds; its source."""
         priced = (evaluate(d, self.prices), "prices of GPU time")
-        return max(priced, of_pool(d, self.weights), of_classes(d))
+        return max(priced, of_pool(d, self.weights))
 
 
 def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
@@ -423,20 +423,7 @@ def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
     return max(
         (pooled.total_by_remaining_time(machine), "shortest remaining time on a pooled machine"),
         (pooled.total_of_submission_and_length(machine), "each job alone"),
-        (pooled.total_by_busy_time(machine), "mean busy time on a pooled machine"),
     )
-
-
-def of_classes(d: Demands) -> tuple[Fraction, str]:
-    """Return a bound from a machine for each class of GPUs, and its source.
-
-    Each does the jobs that can use no other class; all others are alone.
-    """
-    alone = Fraction(sum(d.release) + sum(d.lengths))
-    if d.classes == 1:
-        return alone, "each job alone"
-    more = sum((of_pool(d, weights)[0] - alone for weights in d.alone[: d.classes]), Fraction(0))
-    return alone + more, "a pooled machine for each class of GPUs"
 
 
 def prove(d: Demands) -> Proof:
@@ -484,11 +471,11 @@ def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:
 def _prove_by_stages(jobs: Sharing) -> tuple[Demands, Proof]:
     """Return demands that are the stages on each resource, with weights of these and prices."""
 
-    def busy_time(weights: Sequence[Fraction]) -> Fraction:
+    def total(weights: Sequence[Fraction]) -> Fraction:
         mixed = jobs.demands([stage_facet(jobs, weights)])
-        return pooled.total_by_busy_time(pool(mixed, ONE))
+        return pooled.total_by_remaining_time(pool(mixed, ONE))
 
-    weights = max(mixtures(jobs.resources), key=busy_time)
+    weights = max(mixtures(jobs.resources), key=total)
     resources = range(jobs.resources)
     facets = [stage_facet(jobs, [Fraction(i == k) for i in resources]) for k in resources]
     d = jobs.demands(facets)

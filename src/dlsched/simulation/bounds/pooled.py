@@ -5,9 +5,10 @@ at most area / length of j, so that what is least on the machine is no more than
 While servers are on loan the machine is faster. Its clock is the GPU time that it has had, in
 weighted GPUs times microseconds, and all arithmetic is in whole numbers.
 
-Its prices are those to begin with in the search for better ones. On that machine the sum of mean
-busy times is least if the job of smallest area comes first. The dual of this transportation problem
-is known: while a job is done, the price falls by 1 / area per unit of time; it is continuous where
+Its prices are those to begin with in the search for better ones. A job completes at least half of
+its length after its mean busy time, the mean time at which it is done. On that machine the sum of
+these is least if the job of smallest area comes first (Goemans et al., SIAM J. Discrete Math. 15,
+2002), whatever the speed. The dual of this transportation problem is known: while a job is done, the price falls by 1 / area per unit of time; it is continuous where
 a job completes; and where a job is interrupted, it is such that the job continues on its own line
 afterwards. With these prices the Lagrangian is already the bound by mean busy times, but for the
 width of the intervals.
@@ -46,40 +47,14 @@ def total_by_remaining_time(d: Pool) -> Fraction:
             k = capacity.step(end)
             count[k] += 1
             moments[k] += end - capacity.done[k]
-    total = Fraction(_without_area(d))
-    total += weighted_sum(count, capacity.starts)
+    total = weighted_sum(count, capacity.starts)
+    # Jobs that the machine does not process.
+    jobs = zip(d.release, d.length, d.area, strict=True)
+    total += sum(release + length for release, length, area in jobs if not area)
     for moment, rate in zip(moments, capacity.rate, strict=True):
         if rate:
             total += Fraction(moment, rate)
     return total
-
-
-def total_by_busy_time(d: Pool) -> Fraction:
-    """Return a lower bound on the sum of completion times by mean busy times, in microseconds.
-
-    A job's mean busy time is the mean time at which it is done. It completes at least half of its
-    length later, since it is done at a rate of at most area / length. The sum of mean busy times is
-    least if the job of smallest area comes first (Goemans et al., SIAM J. Discrete Math. 15, 2002:
-    the greatest ratio of weight to processing time), whatever the speed. Each is rounded down to a
-    whole number.
-    """
-    capacity = d.capacity
-    remaining = list(d.area)
-    moments = [0] * len(remaining)
-    for j, begin, end in stretches(d, capacity, remaining, by_remaining=False):
-        for k, first, last in capacity.pieces(begin, end):
-            moments[j] += capacity.starts[k] * (last - first)
-            if capacity.rate[k]:
-                moments[j] += (last - first) * (last + first) // (2 * capacity.rate[k])
-    jobs = list(zip(moments, d.area, d.length, strict=True))
-    total = sum(moment // area for moment, area, _ in jobs if area)
-    return total + _without_area(d) + Fraction(sum(length for _, area, length in jobs if area), 2)
-
-
-def _without_area(d: Pool) -> int:
-    """Return the sum of submissions and lengths of jobs that the machine does not process."""
-    jobs = zip(d.release, d.length, d.area, strict=True)
-    return sum(release + length for release, length, area in jobs if not area)
 
 
 def stretches(
