@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,12 +289,9 @@ class Record:
 
     def _check_header(self) -> None:
         """Check the version, the clock and the end."""
-        wrong = {}
-        if self.meta.get("version") != VERSION:
-            wrong["version"] = f"is not {VERSION}"
-        for key, expected in (("clock", "microseconds"), ("variant", "paper")):
-            if self.meta.get(key, expected) != expected:
-                wrong[key] = f"is not {expected!r}"
+        right = {"version": VERSION, "clock": "microseconds", "variant": "paper"}
+        stated = {"clock": "microseconds", "variant": "paper"} | self.meta
+        wrong = {key: f"is not {x!r}" for key, x in right.items() if stated.get(key) != x}
         if "end" in self.meta and not isinstance(self.meta["end"], int):
             wrong["end"] = "is no time"
         for key, problem in wrong.items():
@@ -438,18 +435,13 @@ class Record:
         for name in times:
             setattr(s, name, getattr(s, name).astype(self.kind))
 
-    def entries(self, chosen: Array) -> tuple[Array, Array]:
-        """Return the shares of stretches, as positions of the stretches, and of all shares."""
-        n = self.count[self.segments.held[chosen]]
-        begin = self.offset[self.segments.held[chosen]]
-        inside = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-        return np.repeat(chosen, n), np.repeat(begin, n) + inside
-
     def shared(self, chosen: Array) -> tuple[Table, Array]:
         """Return a table with a row for each share of stretches, and the shares' positions."""
-        i, share = self.entries(chosen)
+        n = self.count[self.segments.held[chosen]]
+        begin = self.offset[self.segments.held[chosen]]
+        share = np.repeat(begin - np.cumsum(n) + n, n) + np.arange(n.sum())
         table = Table("segments", [], vars(self.segments))
-        table.take(i)
+        table.take(np.repeat(chosen, n))
         ids = np.array([entry[0] for entry in self.shares], object)
         table.server = ids[share]
         return table, share
@@ -799,19 +791,8 @@ def least_time(group: tuple[Stages, ...]) -> Fraction | None:
     return min(Fraction(iteration_time(group, order)) for order in distinct)
 
 
-class Resource(NamedTuple):
-    """What servers have: the kind of its violations, its unit, and a relative tolerance."""
-
-    kind: str
-    unit: str
-    tolerance: float
-
-
-RESOURCES = (
-    Resource("gpus", "GPUs", 0.0),
-    Resource("cpus", "CPUs", TOLERANCE),
-    Resource("memory", "GB", TOLERANCE),
-)
+RESOURCES = {"gpus": ("GPUs", 0.0), "cpus": ("CPUs", TOLERANCE), "memory": ("GB", TOLERANCE)}
+"""What servers have, by the kind of its violations: its unit, and a relative tolerance."""
 
 
 def check_capacity(r: Record) -> None:
@@ -842,15 +823,15 @@ def check_capacity(r: Record) -> None:
     new = np.flatnonzero(np.diff(server, prepend=-1))
     earlier = np.concatenate((np.zeros((1, 3)), used))[new]
     used -= np.repeat(earlier, np.diff(np.append(new, len(server))), axis=0)
-    for k, resource in enumerate(RESOURCES):
-        sizes = [getattr(entry, resource.kind) for entry in servers]
+    for k, (kind, (unit, tolerance)) in enumerate(RESOURCES.items()):
+        sizes = [getattr(entry, kind) for entry in servers]
         room = np.array([math.inf if x is None else float(x) for x in sizes])[server]
-        over = begins[order] & (used[:, k] > room * (1 + resource.tolerance))
+        over = begins[order] & (used[:, k] > room * (1 + tolerance))
         found, limit = np.zeros((2, events))
         found[order[over]], limit[order[over]] = used[over, k], room[over]
         message = "at {time} jobs hold {used:g} {unit} of {server}, which has {limit:g}"
-        more = {"used": found, "limit": limit, "unit": np.full(events, resource.unit)}
-        r.wrong(resource.kind, found > 0, message, found - limit, held, **more)
+        more = {"used": found, "limit": limit, "unit": np.full(events, unit)}
+        r.wrong(kind, found > 0, message, found - limit, held, **more)
 
 
 def check_loans(r: Record) -> None:
@@ -927,28 +908,26 @@ def _spans(r: Record) -> dict[str, list[tuple[Any, Any]]]:
 
 def _check_schedule(r: Record) -> None:
     """At no moment are more servers lent than the schedule says; as many come as it says."""
-    schedule = [(ticks(loan.time), loan.servers) for loan in r.cluster.loans]
-    moments: dict[Any, int] = {}
-    coming: Counter[Any] = Counter()
-    for time, lent in zip(r.loans.time.tolist(), r.loans.lent.tolist(), strict=True):
-        coming[time] += lent
-        moments[time] = moments.get(time, 0) + (1 if lent else -1)
-    for time, _ in schedule:
-        if time <= r.meta["end"]:
-            moments.setdefault(time, 0)
-    present, i, limit = 0, 0, 0
-    for time in sorted(moments):
-        most = present + coming[time]
-        present += moments[time]
-        while i < len(schedule) and schedule[i][0] <= time:
-            limit = schedule[i][1]
-            i += 1
-            if most < limit:
-                message = f"at {at(time)} {limit} servers are on loan, only {most} of them come"
-                r.findings.add("loan", "loans", message, limit - most)
-        if present > limit:
-            message = f"at {at(time)} {present} servers are lent, the loan has {limit}"
-            r.findings.add("over_loan", "loans", message, present - limit)
+    due = np.array([(ticks(loan.time), loan.servers) for loan in r.cluster.loans], np.int64)
+    due = due.reshape(-1, 2)
+    came = r.loans.lent == 1
+    planned = due[due[:, 0] <= max(r.meta["end"], r.loans.time.max(initial=0)), 0]
+    times = np.unique(np.append(r.loans.time, planned))
+    come = np.searchsorted(np.sort(r.loans.time[came]), times, "right")
+    gone = np.sort(r.loans.time[~came])
+    present = come - np.searchsorted(gone, times, "right")
+    most = come - np.searchsorted(gone, times)
+    limit = np.append(0, due[:, 1])[np.searchsorted(due[:, 0], times, "right")]
+    few = np.isin(times, planned) & (most < limit)
+    for i in np.flatnonzero(few | (present > limit)).tolist():
+        if few[i]:
+            message = (
+                f"at {at(times[i])} {limit[i]} servers are on loan, only {most[i]} of them come"
+            )
+            r.findings.add("loan", "loans", message, int(limit[i] - most[i]))
+        if present[i] > limit[i]:
+            message = f"at {at(times[i])} {present[i]} servers are lent, the loan has {limit[i]}"
+            r.findings.add("over_loan", "loans", message, int(present[i] - limit[i]))
 
 
 def check_work(r: Record) -> None:
