@@ -19,8 +19,6 @@ from dlsched.text.figures import display, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-SHARING = Segment._fields.index("sharing")
-
 
 class Simulation:
     """A simulation; everything is computed from the log.
@@ -71,7 +69,7 @@ class Simulation:
     @cached_property
     def shares_gpus(self) -> bool:
         """Whether the policy made jobs share GPUs."""
-        return any(row[SHARING] is not None for row in self.log.rows("segments"))
+        return any(Segment(*row).sharing is not None for row in self.log.rows("segments"))
 
     @property
     def complete(self) -> bool:

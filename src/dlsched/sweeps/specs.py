@@ -17,8 +17,8 @@ from dlsched.registry.generators import call
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import Instance
 from dlsched.simulation import Cluster, Workload
-from dlsched.simulation.workload.estimates import with_wrong_estimates
 from dlsched.simulation.workload.generators.generated import generated
+from dlsched.simulation.workload.generators.lyra import with_wrong_estimates
 from dlsched.variants import Variant, changed_problem, find_variant
 
 SIMULATION = "simulation"

@@ -8,10 +8,10 @@ weighted GPUs times microseconds, and all arithmetic is in whole numbers.
 Its prices are those to begin with in the search for better ones. A job completes at least half of
 its length after its mean busy time, the mean time at which it is done. On that machine the sum of
 these is least if the job of smallest area comes first (Goemans et al., SIAM J. Discrete Math. 15,
-2002), whatever the speed. The dual of this transportation problem is known: while a job is done, the price falls by 1 / area per unit of time; it is continuous where
-a job completes; and where a job is interrupted, it is such that the job continues on its own line
-afterwards. With these prices the Lagrangian is already the bound by mean busy times, but for the
-width of the intervals.
+2002), whatever the speed. The dual of this transportation problem is known: while a job is done,
+the price falls by 1 / area per unit of time; it is continuous where a job completes; and where a
+job is interrupted, it is such that the job continues on its own line afterwards. With these prices
+the Lagrangian is already the bound by mean busy times, but for the width of the intervals.
 """
 
 from __future__ import annotations
