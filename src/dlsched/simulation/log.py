@@ -149,8 +149,6 @@ COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     name: tuple(columns) for name, columns in COLUMNS.items()
 }
-COMPARED: Final = ("segments", "completions", "decisions", "starts", "loans")
-"""Tables that are the same whenever the same simulation is run."""
 
 
 class LogError(OptionError):
