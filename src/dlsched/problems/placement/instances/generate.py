@@ -149,32 +149,11 @@ def generate(
     reads = _readers(rng, homes, home_of_job, able, clusters, counts)
     for row, names in zip(job_rows, reads, strict=True):
         row["tables"] = [f"t{t + 1}" for t in names]
-    demanded = {
-        kind: float(sum(row.get("gpu_hours", {}).get(kind, 0) for row in job_rows))
-        for kind in KINDS[:kinds]
-    }
+    supply = _supply(job_rows, have, utilization)
+    quota = _cpu_quotas(job_rows, scale, _cpu_used(job_rows, reads, homes))
     urgent = sum(
         sum(row.get("gpu_hours", {}).values()) for row in job_rows if row.get("time_sensitive")
     )
-    cpu = {app: sum(r["cpu_hours"] for r in job_rows if r.get("app") == app) for app in APPS}
-    used = _cpu_used(job_rows, reads, homes)
-    rows: list[dict[str, Any]] = []
-    for r in range(regions):
-        supply = {}
-        for k, kind in enumerate(demanded):
-            supply[kind] = int(np.ceil(have[k, r] * demanded[kind] / utilization))
-        quota = {}
-        for app, hours in cpu.items():
-            share = min(1.0, 1 / regions + float(scale[r]))
-            quota[app] = max(used[r, app], int(np.ceil(hours * share)))
-        rows.append(
-            {
-                "id": f"r{r + 1}",
-                "storage_capacity": int(capacity[r]),
-                "gpu_supply": {kind: hours for kind, hours in supply.items() if hours},
-                "cpu_quota": {app: hours for app, hours in quota.items() if cpu[app]},
-            }
-        )
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "placement",
@@ -185,7 +164,15 @@ def generate(
         },
         "at_home_threshold": int(at_home * urgent),
         "move_quota": None if move_share is None else int(move_share * size.sum()),
-        "regions": rows,
+        "regions": [
+            {
+                "id": f"r{r + 1}",
+                "storage_capacity": int(capacity[r]),
+                "gpu_supply": supply[r],
+                "cpu_quota": quota[r],
+            }
+            for r in range(regions)
+        ],
         "tables": [
             {"id": f"t{t + 1}", "size": int(s), "home": f"r{r + 1}"}
             for t, (s, r) in enumerate(zip(size.tolist(), homes, strict=True))
@@ -314,6 +301,31 @@ def _hardware(rng: np.random.Generator, regions: int, scale: Any) -> Any:
     if not share.sum():
         share = scale
     return share / share.sum()
+
+
+def _supply(jobs: list[dict[str, Any]], have: Any, utilization: float) -> list[dict[str, int]]:
+    """Return each region's GPU hours by type: its shares of what the demand needs."""
+    supply: list[dict[str, int]] = [{} for _ in have[0]]
+    for kind, shares in zip(KINDS, have, strict=False):
+        demanded = float(sum(job.get("gpu_hours", {}).get(kind, 0) for job in jobs))
+        for of_region, share in zip(supply, shares, strict=True):
+            hours = int(np.ceil(share * demanded / utilization))
+            if hours:
+                of_region[kind] = hours
+    return supply
+
+
+def _cpu_quotas(
+    jobs: list[dict[str, Any]], scale: Any, used: Counter[tuple[int, str]]
+) -> list[dict[str, int]]:
+    """Return each region's CPU hours by application, no less than what is used today."""
+    quotas: list[dict[str, int]] = [{} for _ in scale]
+    for app in APPS:
+        hours = sum(job["cpu_hours"] for job in jobs if job.get("app") == app)
+        for r, quota in enumerate(quotas if hours else ()):
+            share = min(1.0, 1 / len(scale) + float(scale[r]))
+            quota[app] = max(used[r, app], int(np.ceil(hours * share)))
+    return quotas
 
 
 def _cpu_used(
