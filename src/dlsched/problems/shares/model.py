@@ -120,9 +120,10 @@ def _add_values(
     unit = Fraction(m.UNIT)
 
     def row(constant: Fraction, terms: list[tuple[Fraction, Any]]) -> Any:
-        largest = max([Fraction(1), constant, *(number for number, _ in terms)])
-        # By this power of two the largest number has `_BITS` bits.
-        scale = 2 ** max(0, _BITS - math.frexp(float(largest))[1]) if integers else 1
+        scale = 1
+        if integers:  # the largest number has `_BITS` bits then
+            largest = max([Fraction(1), constant, *(number for number, _ in terms)])
+            scale = 2 ** max(0, _BITS - math.frexp(float(largest))[1])
         products = (_up(scale * number, integers) * var for number, var in terms)
         return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(products)
 
