@@ -120,7 +120,10 @@ def _add_values(
     unit = Fraction(m.UNIT)
 
     def row(constant: Fraction, terms: list[tuple[Fraction, Any]]) -> Any:
-        scale = _scale([constant, *(number for number, _ in terms)]) if integers else 1
+        scale = 1
+        if integers:  # the largest number has `_BITS` bits then
+            largest = max([Fraction(1), constant, *(number for number, _ in terms)])
+            scale = 2 ** max(0, _BITS - math.frexp(float(largest))[1])
         products = (_up(scale * number, integers) * var for number, var in terms)
         return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(products)
 
@@ -137,11 +140,6 @@ def _add_values(
     m.least = pyo.Constraint(m.KINDS, rule=least)
     terms = [term for c in kinds for term in values(c, 1)] if instance.objective == "total" else []
     m.total = pyo.Constraint(expr=row(Fraction(0), terms) if terms else pyo.Constraint.Skip)
-
-
-def _scale(numbers: list[Fraction]) -> int:
-    """Return a power of two by which the largest of a row's numbers has `_BITS` bits."""
-    return int(2 ** max(0, _BITS - math.frexp(float(max([Fraction(1), *numbers])))[1]))
 
 
 def _up(number: Fraction, integer: bool) -> float:

@@ -10,7 +10,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.dispatch import model
 from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics import reinserted_solution
+from dlsched.problems.dispatch.heuristics import reinserted
 from dlsched.problems.dispatch.heuristics.dispatcher import filled
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
@@ -23,9 +23,6 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION
-
-_BOUNDS_PART = 0.1
-"""Of a limit, for the bounds of later levels."""
 
 
 @method("dispatch", kind="exact", preload=SOLVER_LIBRARIES)
@@ -87,7 +84,9 @@ def solve_classes(
     """
     search = batch_search.BatchSearch(instance, run, best, barred)
     limit = run.time_limit
-    run.time_limit = None if limit is None else limit - _BOUNDS_PART * run.remaining()
+    run.time_limit = (
+        None if limit is None else limit - batch_search.TUNABLES.bounds_part * run.remaining()
+    )
     try:
         search.solve(depth)
     finally:
@@ -179,7 +178,7 @@ def from_best(
     allowed
         Whether a plan keeps the rule of a variant.
     """
-    plan = first or (lambda: reinserted_solution(instance, run))
+    plan = first or (lambda: reinserted(instance, run))
     best = incumbent(instance, run, lambda: [plan()], allowed)
     known, value = best.solution, best.value
     claim = search(best)

@@ -69,9 +69,8 @@ def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
     """
     if not isinstance(k, int) or k < 1:
         raise OptionError(f"k={k!r} must be a whole number from 1")
-    fleet = Fleet(instance)
-    loads = Loads(fleet)
-    dispatcher = Dispatcher(fleet)
+    dispatcher = Dispatcher(Fleet(instance))
+    loads = Loads(dispatcher.fleet)
     dispatcher.dispatch(startable(instance), lambda r: loads.regions(r, bound=False, k=k))
     return dispatcher.solution()
 
@@ -87,9 +86,8 @@ def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
     blocking
         Whether a workload that does not fit stops those behind it in its cluster.
     """
-    fleet = Fleet(instance)
-    loads = Loads(fleet)
-    dispatcher = Dispatcher(fleet)
+    dispatcher = Dispatcher(Fleet(instance))
+    loads = Loads(dispatcher.fleet)
     arrivals = _arrivals(instance)
     bound = loads.bind_on_arrival(arrivals, lambda r: loads.clusters(r, bound=True))
     allowed = {ranked.position for ranked in startable(instance)}
@@ -136,9 +134,8 @@ def global_queue(instance: Instance, rng: Any, late: bool = False) -> Solution:
         Whether each cluster makes a plan and the best one is taken, which is the paper's late
         binding (section 4.1); else the cluster of least load alone is tried **(D)**.
     """
-    fleet = Fleet(instance)
-    loads = Loads(fleet)
-    dispatcher = Dispatcher(fleet)
+    dispatcher = Dispatcher(Fleet(instance))
+    loads = Loads(dispatcher.fleet)
 
     def sites(ranked: Ranked) -> SitesByRegion:
         return loads.candidates(ranked, True) if late else loads.clusters(ranked, bound=False)
@@ -158,9 +155,8 @@ def _bound(instance: Instance, region: bool, one_cluster: bool, late: bool = Fal
 
     With one cluster of a region, that of least load is tried, with `late` each of them.
     """
-    fleet = Fleet(instance)
-    loads = Loads(fleet)
-    dispatcher = Dispatcher(fleet)
+    dispatcher = Dispatcher(Fleet(instance))
+    loads = Loads(dispatcher.fleet)
 
     def choose(ranked: Ranked) -> SitesByRegion:
         if region:
@@ -196,11 +192,6 @@ def reinserted(instance: Instance, run: Run) -> Solution:
     what was removed is planned again after it. A move is kept if the levels down to the priority
     are better. The answer is the plan of `mast` where that is better.
     """
-    return reinserted_solution(instance, run)
-
-
-def reinserted_solution(instance: Instance, run: Run) -> Solution:
-    """Return the solution of `reinserted`."""
     first = mast_solution(instance)
     if len(startable(instance)) < 2 or run.stop_reason():
         return first
@@ -225,6 +216,6 @@ def counted(instance: Instance, run: Run) -> Claim:
 
 
 def _first_plans(instance: Instance, run: Run) -> Iterator[Solution]:
-    yield reinserted_solution(instance, run)
+    yield reinserted(instance, run)
     if not run.stop_reason():
         yield largest_first(instance)

@@ -27,9 +27,20 @@ from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
 
-_ROUNDS = 3
-_MANY = 1000
-"""Most linear relaxations of a level before it is solved; columns from which on more than one."""
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `classes`, chosen by hand."""
+
+    rounds: int = 3
+    """Most linear relaxations of a level before it is solved."""
+    many: int = 1000
+    """Columns from which on there is more than one."""
+    bounds_part: float = 0.1
+    """Of a limit, for the bounds of later levels."""
+
+
+TUNABLES = Tunables()
 
 Best: TypeAlias = Incumbent[Solution, Objective]
 
@@ -194,12 +205,12 @@ class BatchSearch:
             Gives the program another objective.
         """
         known: Bound | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(TUNABLES.rounds):
             program, form = self.hold(held)
             outcome, bound = relaxed(changed(form), level, self.run)
             known = bound or known  # a limit may strike
             values = None if bound is None or bound.value == goal else outcome.values
-            if values is None or len(program.top) < _MANY:
+            if values is None or len(program.top) < TUNABLES.many:
                 break
             if not self.cut(separated(program, values, self.run)):
                 break

@@ -15,8 +15,6 @@ from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.parameters import require_keys, wholes
 
-_CUT = 5
-"""GPU type and three amounts of a shape, and its weight."""
 _HEAVIEST = 2**40
 
 
@@ -63,12 +61,12 @@ def _divided(blocks: Sequence[Block], wanted: object) -> list[Block]:
 
 
 def _weights(cut: object) -> Weights:
-    """Return the weights of a cut.
+    """Return the weights of a cut: lists of GPU type and three amounts of a shape, and its weight.
 
     `loads.capacity` considers loads to which no task of the last shape can be added, and adds up
     weights by shape. So its result holds if no weight is negative, and no shape is there twice.
     """
-    if not isinstance(cut, list) or not all(wholes(row) and len(row) == _CUT for row in cut):
+    if not isinstance(cut, list) or not all(wholes(row) and len(row) == 5 for row in cut):
         raise ValueError("a cut of the form counts must be lists of a shape and its weight")
     weights = {Shape(kind, (a, b, c)): part for kind, a, b, c, part in cut}
     if len(weights) < len(cut) or not all(0 <= part <= _HEAVIEST for part in weights.values()):

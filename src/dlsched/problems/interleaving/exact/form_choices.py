@@ -14,13 +14,12 @@ from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.exact.group_columns import GroupSearch
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
+from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
-_FEW = 3000
-"""With no more groups, the model is the form."""
 _BITS = 36
 
 
@@ -34,7 +33,7 @@ def bound_choices(
     instance: Instance, solution: Solution, target: Fraction, run: Run
 ) -> Iterator[FormChoice]:
     """Yield the forms to try for a proof that no grouping is worth more than a target."""
-    if count_groups(instance) > _FEW:
+    if count_groups(instance) > TUNABLES.few_groups:
         parameters = _prices(instance, solution, target, run)
         if parameters is not None:
             yield FormChoice("groups", parameters)

@@ -36,8 +36,6 @@ from dlsched.solvers.incumbent import Incumbent
 
 COLUMN_LIBRARIES = ("highspy", *MATCHING_LIBRARIES)
 """What a method that generates columns preloads."""
-ROUNDING = 1e-13
-"""Relative difference of two values that may be rounding only."""
 
 
 class GroupSearch:
@@ -57,7 +55,7 @@ class GroupSearch:
         self.incumbent: Incumbent[Groups, float] = Incumbent(
             run,
             worth=lambda groups: float(groups.worth.sum()),
-            better=lambda new, old: new > old + ROUNDING * abs(old),
+            better=lambda new, old: new > old + 1e-13 * abs(old),  # by more than rounding
             shown=lambda value: value if value >= 0 else None,
         )
         self.proved = False

@@ -19,8 +19,6 @@ from dlsched.registry.own import method
 from dlsched.run import Run
 
 ORDERS = ("listed", "idle")
-_LEAST_FACTOR = 1e-6
-"""With an error of 100 % a profiled stage is still above 0."""
 
 
 @method("interleaving", kind="heuristic", preload=MATCHING_LIBRARIES)
@@ -189,7 +187,7 @@ def profiled(instance: Instance, rng: np.random.Generator, error: float) -> Inst
     for job in instance.jobs:
         factors = 1 + error * (2 * rng.random(len(job.stages)) - 1)
         stages = tuple(
-            stage * Fraction(max(_LEAST_FACTOR, round(factor, 9)))
+            stage * Fraction(max(1e-6, round(factor, 9)))  # no stage becomes 0
             for factor, stage in zip(factors.tolist(), job.stages, strict=True)
         )
         jobs.append(job.model_copy(update={"stages": stages}))

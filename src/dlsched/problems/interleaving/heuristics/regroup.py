@@ -32,9 +32,6 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.incumbent import Incumbent
 
-_LARGEST_GPUS = 10**6
-"""Largest coefficient of the integer program's row of GPUs; solvers' tolerances are absolute."""
-
 
 class _Split(NamedTuple):
     """A group of a class, by its row, the two in its place, and the gain for each GPU."""
@@ -195,7 +192,7 @@ def few_groups(instance: Instance, run: Run) -> list[Members] | None:
     There is none, either, where the numbers of GPUs are too far apart for a solver.
     """
     unit = math.gcd(*instance.classes)
-    if not instance.jobs or max(instance.classes) // unit > _LARGEST_GPUS:
+    if not instance.jobs or max(instance.classes) // unit > REGROUP.largest_gpus:
         return None
     pool = GroupPool(instance)
     groups = pool.enumeration()

@@ -47,6 +47,8 @@ class RegroupTunables:
     """With no more multisets of profiles the integer program takes a few times Muri's time."""
     gap: float = 5e-3
     """Relative gap of the integer program."""
+    largest_gpus: int = 10**6
+    """Largest coefficient of its row of GPUs; solvers' tolerances are absolute."""
     lowest_price: float = 1e-4
     highest_price: float = 1.0
     """Range of the price of a GPU, in efficiency."""

@@ -33,7 +33,8 @@ class Tunables:
     penalty: float = 100.0
     """Cost of a pair of jobs that must not share, in units of all that groupings can be worth."""
     few_groups: int = 3_000
-    """Most groups that are all columns from the start, decided in one integer program."""
+    """Most groups that are all columns from the start, decided in one integer program; up to so
+    many the model is the form of a proof."""
     most_columns: int = 60_000
     """Most groups of an integer program."""
     first_slack: float = 4e-6

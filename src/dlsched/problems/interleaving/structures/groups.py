@@ -38,10 +38,8 @@ error of 2**-52 of a partial sum that is at most 9 times the largest of them.
 """
 LEAST_GAIN = 1e-12
 """Smaller gains of efficiency may be rounding."""
-_CHUNK = 1 << 18
-"""Groups whose efficiencies are computed at once; more would take much memory."""
 _AT_ONCE = 1 << 16
-"""Busiest slots that are computed at once, over arrangements: more would leave the caches."""
+"""Groups, or busiest slots over arrangements, computed at once: more would leave the caches."""
 _TINY = Fraction(1, 10**290)
 _FACTOR = 2**900
 """What times are multiplied by if one is below `_TINY`: those from 5e-324 to 1e15, an instance's
@@ -127,8 +125,8 @@ def least_times(stages: Vector, members: Indices) -> Vector:
 
 def efficiencies(stages: Vector, members: Indices) -> Vector:
     """Return the largest gamma of each group, within `GAMMA_ERROR`."""
-    if len(members) > _CHUNK:
-        chunks = [members[i : i + _CHUNK] for i in range(0, len(members), _CHUNK)]
+    if len(members) > _AT_ONCE:
+        chunks = [members[i : i + _AT_ONCE] for i in range(0, len(members), _AT_ONCE)]
         return np.concatenate([efficiencies(stages, chunk) for chunk in chunks])
     filled = stages[members].sum(axis=(1, 2))
     gammas: Vector = filled / (stages.shape[1] * least_times(stages, members))

@@ -19,11 +19,6 @@ from dlsched.solvers.division import PARTS
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 
 
-def _is_weighted(instance: Instance) -> bool:
-    """Return whether jobs differ in weight."""
-    return len({job.weight for job in instance.jobs}) > 1
-
-
 @method("reclaiming", kind="bound", preload=SOLVER_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1, certified from its duals and rounded to a multiple."""
@@ -78,7 +73,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
         1 to stop after the preempted weight.
     """
     known = run.start or run.known
-    if known is None and _is_weighted(instance) and instance.demand <= len(instance.servers):
+    weighted = len(set(instance.weights)) > 1
+    if known is None and weighted and instance.demand <= len(instance.servers):
         known = densest(instance, run)
     bounds = []
     if run.time_limit is not None:  # without a limit the search itself proves what can be

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dlsched.problems.shares.definition.schema import Instance, Solution
-from dlsched.problems.shares.structures.kinds import kinds_of
+from dlsched.problems.shares.structures.kinds import Where, kinds_of
 from dlsched.problems.shares.structures.times import solution_of
 from dlsched.registry.own import method
 
@@ -14,7 +14,7 @@ from dlsched.registry.own import method
 def isolated(instance: Instance) -> Solution:
     """Each job has the same part of the GPUs of each type; see `check.isolated`."""
     total = sum(instance.gpus.values())
-    alone = {}
+    alone: dict[Where, Fraction] = {}
     for kind in kinds_of(instance).values():
         part = min(Fraction(1), Fraction(total, len(instance.jobs) * kind.gpus))
         for k in kind.rates:
