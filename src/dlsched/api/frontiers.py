@@ -109,6 +109,7 @@ def frontier(
         last row has only its status.
     """
     import pandas
+    from pyomo.core import Objective
 
     if len(levels) != 2:
         raise OptionError(f"a frontier has two levels, not {len(levels)}")
@@ -118,7 +119,7 @@ def frontier(
     # The limit is on the level with fewer values: it takes them one after the other.
     one, other = (
         (_may_limit(first, inst, o.expr), step_of(o.expr))
-        for o in first.model.build(inst).component_objects(ctype=_objective())
+        for o in first.model.build(inst).component_objects(ctype=Objective)
     )
     turned = one > other
     order = pair[::-1] if turned else pair
@@ -139,8 +140,7 @@ def frontier(
     names = [level if isinstance(level, str) else level.name for level in pair]
     rows = rows[::-1] if turned else rows
     rows += [{"status": str(result.status)}] if unfinished else []
-    frame = pandas.DataFrame(rows, columns=[*names, "status"])
-    return frame
+    return pandas.DataFrame(rows, columns=[*names, "status"])
 
 
 def _may_limit(owner: VariantProblem, instance: Instance, expression: Any) -> bool:
@@ -151,9 +151,3 @@ def _may_limit(owner: VariantProblem, instance: Instance, expression: Any) -> bo
         id(v) in own or v.parent_component().local_name in named
         for v, _ in coefficients(expression)
     )
-
-
-def _objective() -> Any:
-    from pyomo.core import Objective
-
-    return Objective

@@ -87,10 +87,8 @@ def study(
         text = COMMANDS[command]
         return Answer({"command": text}, partial(put_line, text))
     if file is None:
-        known = ", ".join(COMMANDS)
-        raise OptionError(
-            f"name the file of the record, or --command {known} to see how to make it"
-        )
+        remedy = f"or --command {', '.join(COMMANDS)} to see how to make it"
+        raise OptionError(f"name the file of the record, {remedy}")
     if output is not None:
         if output.exists() and not output.is_dir():
             raise OptionError(f"cannot write into {output}; it is a file: name a folder")

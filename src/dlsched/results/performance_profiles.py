@@ -34,11 +34,6 @@ class Steps(NamedTuple):
     counts: NDArray[Any]
     runs: int
 
-    @property
-    def shares(self) -> NDArray[Any]:
-        """The shares of the runs up to each value."""
-        return np.asarray(self.counts / max(1, self.runs))
-
 
 def label_of(row: Row) -> str:
     """Return a row's method with its options, and the variant that it solves, as tables name it."""
