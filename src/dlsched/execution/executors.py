@@ -310,7 +310,7 @@ class Chunks(Generic[Item]):
         paused = paused or self.all_left_out
         while self.queue and not paused and len(self.flying) < most:
             size = min(self.size, max(self.least, len(self.queue) // most))
-            items = [self.queue.popleft() for _ in range(size)]
+            items = [self.queue.popleft() for _ in range(min(size, len(self.queue)))]
             try:
                 self.flying[self.executor.submit(call_chunk, self.called, items)] = items
             except Exception as error:
