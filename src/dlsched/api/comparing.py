@@ -143,8 +143,8 @@ def _answers(
                 try:
                     answers = future.result()
                 except Exception as error:  # of the worker: what a method raises is an answer
-                    several = len(part) > 1
-                    answers = [_alone(pool, one, pair) if several else error for pair in part]
+                    alone = (_submitted(pool, one, [pair]) for pair in part if len(part) > 1)
+                    answers = [f.exception() or f.result()[0] for f in alone] or [error]
                 for (inst, method), answer in zip(part, answers, strict=True):
                     if isinstance(answer, Exception):
                         labels = (method_labels([method])[0], describe(answer), "crashed")
@@ -171,14 +171,6 @@ def _submitted(
         future: Future[list[Any]] = Future()
         future.set_exception(error)
         return future
-
-
-def _alone(pool: Executor, one: Callable[..., Any], pair: tuple[Instance, MethodLike]) -> Any:
-    """Make a run in a process of its own; return the error if that ends."""
-    try:
-        return pool.submit(one, *pair).result()
-    except Exception as error:
-        return error
 
 
 def _refuse(instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options) -> None:

@@ -108,7 +108,7 @@ class Submitit(Executor):
         Jobs at a time.
     """
 
-    chunk_seconds, first_chunk = 60.0, 32
+    chunk_seconds, first_chunk = 60.0, 32  # a job is a new interpreter, which takes seconds
 
     def __init__(self, executor: Any, jobs: int = UNKNOWN_WORKERS) -> None:
         self.executor, self._max_workers = executor, jobs
@@ -247,7 +247,7 @@ class Chunks(Generic[Item]):
         self.called = function if self.here else pickle.dumps(function)
         self.flying: dict[Future[Any], list[Item]] = {}
         self.seconds = getattr(executor, "chunk_seconds", CHUNK_SECONDS)
-        self.size = getattr(executor, "first_chunk", 1)
+        self.size = self.least = getattr(executor, "first_chunk", 1)
         self.left_out: dict[str, str] = {}
         self.seen: set[str] = set()
         self.workers, self.all_left_out, self.answered = 0, False, time.monotonic()
@@ -309,8 +309,8 @@ class Chunks(Generic[Item]):
         most = 2 * max(1, self.workers)
         paused = paused or self.all_left_out
         while self.queue and not paused and len(self.flying) < most:
-            size = min(self.size, max(1, len(self.queue) // most))
-            items = [self.queue.popleft() for _ in range(size)]
+            size = min(self.size, max(self.least, len(self.queue) // most))
+            items = [self.queue.popleft() for _ in range(min(size, len(self.queue)))]
             try:
                 self.flying[self.executor.submit(call_chunk, self.called, items)] = items
             except Exception as error:
