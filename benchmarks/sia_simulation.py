@@ -18,7 +18,8 @@ CLUSTER = Cluster.of(
         {"count": 2, "gpus": 8, "gpu_type": "a100"},
     ]
 )
-SETTINGS: tuple[dict[str, Any], ...] = ({"power": -0.25}, {"power": -1}, {"penalty": 2})
+ONE_TYPE, FIRST = Cluster.uniform(4, 8, gpu_type="t4"), 40
+SETTINGS: tuple[dict[str, Any], ...] = ({"power": -1}, {"penalty": 2})
 Figures = dict[str, float]
 
 
@@ -62,6 +63,25 @@ def parameters() -> Iterator[dict[str, Any]]:
             ((key, value),) = setting.items()
             other = measured(name, "sia", interval=300, **setting)["mean h"]
             row[f"{key} {value}"] = round(other / own, 3)
+        yield row
+
+
+def tuned() -> Iterator[dict[str, Any]]:
+    """Yield how much longer jobs with tuned batches take under Lyra than under Pollux."""
+    for name in NAMES:
+        workload = Workload.from_trace(FOLDER / f"{name}.csv", "sia", limit=FIRST)
+        only = {"gpu_types": ("t4",)}
+        jobs = [job.model_copy(update=only) for job in workload.jobs]
+        workload = workload.model_copy(update={"jobs": tuple(jobs)})
+        row: dict[str, Any] = {"table": 0, "workload": name}
+        for policy in ("lyra", "pollux"):
+            run = simulate(workload, ONE_TYPE, policy)
+            assert run.audit()
+            row[f"{policy}, completion h"] = round(run.summary["mean_jct"] / 3600, 3)
+            row[f"{policy}, queueing s"] = round(run.summary["mean_queueing"], 1)
+        for figure in ("completion h", "queueing s"):
+            ratio = row[f"pollux, {figure}"] / row[f"lyra, {figure}"]
+            row[f"pollux over lyra, {figure[:-2]}"] = round(ratio, 3)
         yield row
 
 

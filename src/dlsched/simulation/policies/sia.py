@@ -167,7 +167,7 @@ class Sia(BasePolicy):
             row |= {"age": max(0, state.time - job.submit), "remaining": _digits(view.remaining)}
             if (held := view.allocation) is not None:
                 present = f"{kind_at[held.shares[0].server]} x{held.gpus}"
-                row["restarts"] = restarts[job.id]
+                row["restarts"] = restarts.get(job.id, 0)
                 # When servers have gone, it may be no configuration any more.
                 row["present"] = present if known[ids[like]].get(present) else None
             jobs.append(row)
