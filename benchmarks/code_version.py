@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "dlsched"
-_USED = ("solvers", "proofs", "simulation", "records", "sweeps")
+_USED = ("solvers", "proofs", "simulation", "records")
 """Folders of the package that count beside those of problems; the rest serves all methods."""
 _FRAME = {"tables.py", "measure.py", "code_version.py"}
 
@@ -46,10 +46,10 @@ def imported() -> list[str]:
     return sorted(str(file.relative_to(ROOT)) for file in found)
 
 
-def modules_of(problems: Iterable[str]) -> list[str]:
-    """Return the files of problems and solvers."""
-    folders = [PACKAGE / "solvers", *(PACKAGE / "problems" / name for name in problems)]
-    found = [file for folder in folders for file in folder.rglob("*.py")]
+def modules_of(problems: Iterable[str | None]) -> list[str]:
+    """Return the files of solvers and problems, and of simulations where a run has no problem."""
+    places = {f"problems/{name}" if name else "simulation" for name in problems}
+    found = [file for place in {*places, "solvers"} for file in (PACKAGE / place).rglob("*.py")]
     return sorted(str(file.relative_to(ROOT)) for file in found)
 
 

@@ -25,12 +25,6 @@ import pandas as pd
 from code_version import ROOT, commit_of_code, digest, imported, modules_of
 from tables import HERE, ROWS, cell, names, spec, stored, write
 
-from dlsched.results.performance_profiles import label_of
-from dlsched.sweeps import Store
-from dlsched.sweeps import task as recorded
-from dlsched.sweeps.simulations import simulation_rows
-from dlsched.sweeps.stored_runs import evaluate_rows
-
 _LEFT_OUT = """
     key instance instance_sha256 variant_sha256 source resolved_method options repetition reason
     objective bound versions machine engine node started solution_sha256 termination new_best
@@ -41,6 +35,8 @@ _LEFT_OUT = """
 
 def machine() -> str:
     """Return the processor, its cores, and the versions that made the figures."""
+    from dlsched.sweeps import task as recorded  # now, as what rows are made with is in their stamp
+
     python, *packages = recorded.versions().items()
     said = ", ".join(f"{name} {version}" for name, version in packages)
     return f"{recorded.machine()}; Python {python[1]}; {said}."
@@ -50,7 +46,7 @@ def rows_of(page: str, section: Mapping[str, Any]) -> tuple[list[dict[str, Any]]
     """Return the rows of a section, and the modules that made them."""
     if "suite" in section:
         rows = [*swept(section["suite"])]
-        named = {row["problem"] for row in rows} - {None}
+        named = {row["problem"] for row in rows}
         keep = ("problem", *section.get("keep", []))
         kept = [{k: v for k, v in row.items() if k in keep or _kept(k)} for row in rows]
         return kept, modules_of(named)
@@ -78,6 +74,11 @@ def parsed(said: list[str]) -> list[dict[str, Any]]:
 
 def swept(suite: str) -> Iterator[dict[str, Any]]:
     """Run what is left of a suite, and yield its rows, with what the names of instances say."""
+    from dlsched.results.performance_profiles import label_of
+    from dlsched.sweeps import Store
+    from dlsched.sweeps.simulations import simulation_rows
+    from dlsched.sweeps.stored_runs import evaluate_rows
+
     out = ROOT / "results" / suite
     out.parent.mkdir(exist_ok=True)
     command = ["bench", HERE / "suites" / f"{suite}.toml", "-o", out, "--resume"]

@@ -42,16 +42,15 @@ def compare(
     grid
         Lists of parameters; all combinations are drawn.
     groups
-        Further parameters, with a `group` that names them, and `seeds` of their own.
+        Further parameters, with a `label` for their rows, and `seeds` of their own.
     """
     for group, values in itertools.product(groups, itertools.product(*grid.values())):
         parameters = dict(group) | dict(zip(grid, values, strict=True))
-        label = {"group": parameters.pop("group")} if "group" in parameters else {}
-        own = parameters.pop("seeds", seeds)
+        label, own = parameters.pop("label", {}), parameters.pop("seeds", seeds)
         for seed in own:
             instance = dlsched.generate(problem, seed, **_whole(parameters))
             said = {k: _said(v) for k, v in parameters.items() if not isinstance(v, dict | list)}
-            yield from rows_of(instance, methods, label | said | {"seed": seed})
+            yield from rows_of(instance, methods, {**label, **said, **label, "seed": seed})
 
 
 def _said(value: Any) -> Any:

@@ -82,32 +82,25 @@ def has_gaps(name: str) -> bool:
     return name in tables.names() and "chart" in tables.spec(name)
 
 
-def names() -> list[str]:
-    """Return the pages that begin with a chart of their first table, besides the problems'."""
-    return [name for name in tables.names() if not has_gaps(name) and bars(name)[1]]
+def charted() -> list[str]:
+    """Return the pages that begin with a chart."""
+    return [*tables.names(), "claims"]
 
 
 def bars(name: str) -> tuple[list[str], dict[str, str]]:
-    """Return which columns of a page's first table name a row, and which are drawn."""
-    if said := tables.spec(name).get("bars"):
-        return said["rows"], said["columns"]
-    rows = tables.tables(name)[0].rows
-    first, *others = rows[0]
-    numeric = [c for c in others if any(number(row, c) is not None for row in rows)]
-    return [first], {column: column for column in numeric[:2]}
+    """Return which columns of a page's first table name a row, and which are drawn by title."""
+    said = tables.spec(name).get("bars", {"rows": [], "columns": {}})
+    return said["rows"], said["columns"]
 
 
 def title(name: str) -> str:
     """Return the words of a chart."""
-    said = {
-        "peers": "Time of other solvers as a multiple of ours",
-        "frontiers": "Every nondominated point of two levels, each proved",
-        "claims": "Verdicts on the claims of each paper",
-    }
+    if name == "claims":
+        return "Verdicts on the claims of each paper"
     if has_gaps(name):
         chart = tables.spec(name)["chart"]
         return f"Gap against size: {chart['y']} by {chart['x']}"
-    return said.get(name) or tables.tables(name)[0].heading
+    return tables.spec(name).get("title", tables.tables(name)[0].heading)
 
 
 def _draw_gaps(name: str) -> Any:
@@ -215,11 +208,6 @@ def example(problem: str) -> bytes:
     content = picture_bytes(axes.figure, "svg", "transparent")
     plt.close(axes.figure)
     return content
-
-
-def charted() -> list[str]:
-    """Return the pages that begin with a chart."""
-    return [*names(), *filter(has_gaps, tables.names()), "claims"]
 
 
 def all_pictures() -> Iterator[tuple[str, bytes]]:

@@ -73,7 +73,7 @@ WHOLE = [
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6174),
-    Budget("lines of scripts in docs", (), 700, 870),
+    Budget("lines of scripts in docs", (), 700, 858),
     Budget("words of prose", (), 35000),
     Budget("words of CHANGELOG.md", (), 800),
     Budget("words of docs/add-a-problem.md", (), 1200),
