@@ -164,9 +164,10 @@ def _draw_claims(_: str) -> Any:
     counts = pd.DataFrame(
         {p["paper"].partition(" (")[0]: Counter(map(verdict, p["claims"])) for p in said.values()}
     ).reindex(list(VERDICTS))
-    frame = counts.T.sort_index().fillna(0)
-    ax = frame.plot.barh(
-        stacked=True, color=VERDICTS, figsize=(INCHES, 3), xlabel="claims", ylabel=""
+    ax = (
+        counts.T.sort_index()
+        .fillna(0)
+        .plot.barh(stacked=True, color=VERDICTS, figsize=(INCHES, 3), xlabel="claims", ylabel="")
     )
     containers: Any = ax.containers
     for container in containers:
