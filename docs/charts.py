@@ -164,10 +164,9 @@ def _draw_claims(_: str) -> Any:
     counts = pd.DataFrame(
         {p["paper"].partition(" (")[0]: Counter(map(verdict, p["claims"])) for p in said.values()}
     ).reindex(list(VERDICTS))
-    ax = (
-        counts.T.sort_index()
-        .fillna(0)
-        .plot.barh(stacked=True, color=VERDICTS, figsize=(INCHES, 3), xlabel="claims", ylabel="")
+    frame = counts.T.sort_index().fillna(0)
+    ax = frame.plot.barh(
+        stacked=True, color=VERDICTS, figsize=(INCHES, 3), xlabel="claims", ylabel=""
     )
     containers: Any = ax.containers
     for container in containers:
@@ -199,11 +198,10 @@ def example(problem: str) -> bytes:
     from matplotlib import pyplot as plt
 
     import dlsched
-    from dlsched import registry
     from dlsched.display.drawing.files import picture_bytes
     from dlsched.display.plotting import draw_function
 
-    owner = registry.problem(problem)
+    owner = dlsched.registry.problem(problem)
     instance = owner.module("generate").examples()[0]
     axes = draw_function(owner)(instance, dlsched.solve(instance).solution)
     content = picture_bytes(axes.figure, "svg", "transparent")
