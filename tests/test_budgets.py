@@ -50,7 +50,7 @@ FOLDERS = [
     Budget("shares", ("problems/shares",), 1400, 1639),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 17668),
-    Budget("sweeps and execution", ("sweeps", "execution"), 3900, 4798),
+    Budget("sweeps and execution", ("sweeps", "execution"), 3900, 4793),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
     Budget("cli", ("cli",), 3100, 3191),
