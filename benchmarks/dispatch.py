@@ -186,13 +186,9 @@ def missed() -> Iterator[Row]:
             sites = fleet.sites_of(inst.pending[ranked.position])
             plan = Dispatcher(fleet).auction(ranked, sites)
             best = optimum(inst, ranked)
-            row: Row = {"machines": machines, "allocation": str(allocation), "seed": seed}
-            if best is None:
-                continue
-            if plan is None:
-                yield row | {"starts, mast fails": 1}
-            elif plan.victims:
-                yield row | {
+            if plan is not None and plan.victims and best is not None:
+                yield {
+                    "machines": machines, "allocation": str(allocation), "seed": seed,
                     "with preemption": 1, "not optimal": best[0] < plan.score.lost,
                     "also by youth": best < plan.score[:-1],
                 }  # fmt: skip

@@ -11,7 +11,6 @@ from code_version import ROOT
 from runs import Row, rows_of
 
 import dlsched
-from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics.matching import SCALE, match
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
 from dlsched.records import read_trace
@@ -40,31 +39,11 @@ def heads() -> Iterator[Row]:
                     yield from rows_of(made, METHODS, said)
 
 
-def unlike(seed: int, jobs: int) -> Instance:
-    """Return jobs whose stages differ much: Dirichlet with 0.5, times a log-normal; k = 4."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.full(4, 0.5), jobs)
-    stages = np.round(1000 * shares * rng.lognormal(size=(jobs, 1)), 2) + 0.01
-    data = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": f"unlike-{seed}",
-        "resources": ["storage", "cpu", "gpu", "network"],
-        "grouping": "uniform",
-        "jobs": [{"id": f"j{j}", "stages": row} for j, row in enumerate(stages.tolist())],
-    }
-    return Instance.parse(data, "the benchmark")
-
-
 def rounds() -> Iterator[Row]:
     """Yield Muri's rounds, and rustworkx's matching of the whole graph of round one."""
     dlsched.solve(dlsched.generate("interleaving", 9, jobs=16), "muri")
-    drawn = [unlike(seed, jobs) for seed, jobs in ((1, 256), (1, 1000))]
-    for label, instance in (
-        *((f"{n}", dlsched.generate("interleaving", 1, jobs=n)) for n in (256, 512, 1000)),
-        *((f"{len(made.jobs)} {made.name}", made) for made in drawn),
-    ):
-        row: Row = {"jobs": label}
+    for jobs in (256, 512, 1000):
+        instance, row = dlsched.generate("interleaving", 1, jobs=jobs), {"jobs": jobs}
         for _ in range(3):
             began = time.process_time()
             dlsched.solve(instance, "muri")

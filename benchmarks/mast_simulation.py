@@ -141,23 +141,7 @@ def allocation(load: float, quota: float) -> Iterator[Row]:
                 "GPUs of a cluster": 8 * machines, "seed": seed, "workloads": len(workload.jobs),
                 "largest": max(job.gpus for job in workload.jobs), "CPU s": spent,
                 "allocated": 100 * allocation_rate(run.log, 0, 3600 * HOURS),
-                "lost to room": 100 * free_while_waiting(run),
             }  # fmt: skip
-
-
-def free_while_waiting(run: Simulation) -> float:
-    """Return the share of the GPU hours that are free while a workload waits."""
-    end, gpus = 3600.0 * HOURS, run.cluster.gpus
-    changes = [(row[1] / 1e6, row[3], 0) for row in run.log.rows("segments")]
-    changes += [(row[2] / 1e6, -row[3], 0) for row in run.log.rows("segments")]
-    for wait in waits(run.log).itertuples():
-        changes += [(wait.begin, 0, 1), (wait.end, 0, -1)]
-    lost, before, held, waiting = 0.0, 0.0, 0, 0
-    for time_at, more, jobs in sorted(changes):
-        now = min(time_at, end)
-        lost += (now - before) * (gpus - held) * (waiting > 0)
-        before, held, waiting = now, held + more, waiting + jobs
-    return lost / (gpus * end)
 
 
 def methods(seeds: int) -> Iterator[Row]:

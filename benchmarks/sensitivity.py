@@ -29,20 +29,14 @@ GLPK_LIMIT = 20
 """Seconds of wall time after which GLPK is ended, as its search is exponential."""
 
 
-def cluster(
-    servers: int, split: str, multi: bool, generated: bool = False, **more: Any
-) -> Instance:
-    """Return an instance with jobs of measured models, or of the generator's."""
-    seed = more.pop("seed", 1)
-    if generated:
-        options = {"servers": servers, "split": split, "multi": multi} | more
-        return dlsched.generate("sensitivity", seed, **options)
+def cluster(servers: int, split: str, multi: bool, seed: int = 1, **more: bool) -> Instance:
+    """Return an instance with jobs of measured models."""
     mix = tuple(map(int, split.split("/")))
     return from_profiles(PROFILES, servers=servers, split=mix, seed=seed, multi=multi, **more)
 
 
-def _named(servers: int, split: str, multi: bool, most: str = "1 to 4") -> Row:
-    sizes = most if multi else "1"
+def _named(servers: int, split: str, multi: bool) -> Row:
+    sizes = "1 to 4" if multi else "1"
     return {"servers": servers, "image/language/speech": split, "GPUs a job": sizes}
 
 
@@ -63,11 +57,9 @@ def measured(sizes: Sequence[int], splits: Sequence[str]) -> Iterator[Row]:
 
 def readings(splits: Sequence[str]) -> Iterator[Row]:
     """Yield TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
-    cases = itertools.product((False, True), (False, True), splits, SEEDS)
-    for generated, multi, split, seed in cases:
-        made = cluster(16, split, multi, generated=generated, seed=seed)
-        row = _named(16, split, multi, "1 to 8" if generated else "1 to 4") | {"seed": seed}
-        row["profiles"] = "generated" if generated else "measured"
+    for multi, split, seed in itertools.product((False, True), splits, SEEDS):
+        made = cluster(16, split, multi, seed=seed)
+        row = _named(16, split, multi) | {"profiles": "measured", "seed": seed}
         methods = [
             {"method": "exact", "time_limit": 60.0},
             {"method": "tune", "label": "descending demand, best, just enough"},

@@ -198,11 +198,10 @@ def example(problem: str) -> bytes:
     from matplotlib import pyplot as plt
 
     import dlsched
-    from dlsched import registry
     from dlsched.display.drawing.files import picture_bytes
     from dlsched.display.plotting import draw_function
 
-    owner = registry.problem(problem)
+    owner = dlsched.registry.problem(problem)
     instance = owner.module("generate").examples()[0]
     axes = draw_function(owner)(instance, dlsched.solve(instance).solution)
     content = picture_bytes(axes.figure, "svg", "transparent")
