@@ -64,6 +64,7 @@ def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.skipped, found.findings) == (["picture"], [])
     assert "needs matplotlib: pip install 'dlsched[plot]'" in str(found)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(vars(testing), "check_heuristic", raising=False)  # as it was at first
     with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
         from dlsched.testing import check_heuristic  # noqa: F401
 

@@ -232,3 +232,10 @@ def test_a_job_that_no_configuration_suits_is_refused() -> None:
     """Three GPUs are no power of two, and no whole servers."""
     with pytest.raises(PolicyError, match="policy sia: job a needs 3 to 3 GPUs"):
         simulate(by_hand({"gpus": 3}), TWO, "sia")
+
+
+def test_lyra_takes_no_gpus_that_would_slow_a_job() -> None:
+    """Across servers jobs synchronise longer; what a job does not take, another one has."""
+    slow = GOODPUT | {"types": {"x": [16, 0.5, 0.1, 9, 1, 0.1, 0.01, 1]}}
+    job = JOB | {"goodput": slow, "gpu_types": ["x"], "work": 500}
+    audited(by_hand(*[job] * 4), Cluster.uniform(3, 2, gpu_type="x"), "lyra")

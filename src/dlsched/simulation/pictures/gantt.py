@@ -112,7 +112,7 @@ def _chart(run: Simulation, title: str, color_by: str) -> Any:
 
 def _rectangles(
     run: Simulation, starts: list[int], names: list[str], color_by: str
-) -> dict[str, list[Any]]:
+) -> dict[Any, list[Any]]:
     """Return the rectangles as columns; times in seconds.
 
     Neighbouring GPUs of one server that one job has at the same time are one rectangle.

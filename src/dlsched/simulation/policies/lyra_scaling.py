@@ -135,7 +135,7 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     """Give a job more GPUs, but no more than it can have, unless it would be slower with them.
 
     With GPUs of both pools it loses efficiency; if those of the second pool do not make up for it,
-    it gets those of its first pool only.
+    it gets those of its first pool only. A job with a goodput may be slower with more of one pool.
 
     Returns
     -------
@@ -147,8 +147,9 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     if _speed(draft, job, held + Counter(taken)) > _speed(draft, job, held):
         draft.grow(name, taken)
         return True
-    home = {draft.servers[s].pool for s in held}
-    draft.grow(name, {s: gpus for s, gpus in taken.items() if {draft.servers[s].pool} == home})
+    if job.goodput is None:
+        home = {draft.servers[s].pool for s in held}
+        draft.grow(name, {s: gpus for s, gpus in taken.items() if {draft.servers[s].pool} == home})
     return False
 
 

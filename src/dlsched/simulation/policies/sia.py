@@ -83,8 +83,8 @@ class Sia(BasePolicy):
         method: Any = None,
         *,
         interval: Number = 60,
-        power: Number = -0.5,
-        penalty: Number = 1.1,
+        power: Number = Fraction(-1, 2),
+        penalty: Number = Fraction(11, 10),
         doubling: bool = True,
         **options: Any,
     ) -> None:

@@ -62,7 +62,7 @@ def table_squares(instance: Instance) -> float:
     squares = []
     for homes in product(range(len(target)), repeat=tried):
         load = np.bincount(np.array(homes, dtype=np.int64), shares[:tried], len(target))
-        squares.append(relaxed_squares(load - target, rest))
+        squares.append(relaxed_squares(load.astype(float) - target, rest))
     return rounded_down(min(squares), len(shares), len(target))
 
 
@@ -103,7 +103,8 @@ def cell_bound(cell: Cell, run: Run | None = None) -> float:
     nodes = max(TUNABLES.job_nodes, TUNABLES.job_steps // (len(cell.share) * len(cell.target)))
     if run is not None and run.stop_reason() is not None:
         nodes = TUNABLES.hurried_nodes
-    return max(0.0, least_cost(cell, unplaced(cell), nodes))
+    least: float = least_cost(cell, unplaced(cell), nodes)
+    return max(0.0, least)
 
 
 def rounded_down(squares: float, items: int, regions: int) -> float:
