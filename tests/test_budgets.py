@@ -71,7 +71,7 @@ WHOLE = [
     Budget("files of src", (), 640, 701),
     Budget("lines of tests", (), 30000, 33786),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000),
+    Budget("lines of benchmarks", (), 5000, 5040),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6174),
     Budget("lines of scripts in docs", (), 700, 858),
     Budget("words of prose", (), 35000),
