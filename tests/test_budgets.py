@@ -49,7 +49,7 @@ FOLDERS = [
     Budget("dispatch", ("problems/dispatch",), 5600),
     Budget("shares", ("problems/shares",), 1400, 1633),
     Budget("configurations", ("problems/configurations",), 1200),
-    Budget("simulation", ("simulation",), 13200, 17668),
+    Budget("simulation", ("simulation",), 13200, 17870),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 4793),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
@@ -69,7 +69,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 101114),
     Budget("files of src", (), 640, 701),
-    Budget("lines of tests", (), 30000, 33600),
+    Budget("lines of tests", (), 30000, 33786),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 5040),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6174),
