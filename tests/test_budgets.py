@@ -39,17 +39,17 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2520),
+    Budget("reclaiming", ("problems/reclaiming",), 2350, 2514),
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500),
-    Budget("interleaving", ("problems/interleaving",), 6300, 6418),
-    Budget("utility", ("problems/utility",), 6200, 6349),
+    Budget("interleaving", ("problems/interleaving",), 6300, 6414),
+    Budget("utility", ("problems/utility",), 6200, 6343),
     Budget("placement", ("problems/placement",), 6600, 6858),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6391),
     Budget("dispatch", ("problems/dispatch",), 5600),
-    Budget("shares", ("problems/shares",), 1400, 1639),
+    Budget("shares", ("problems/shares",), 1400, 1633),
     Budget("configurations", ("problems/configurations",), 1200),
-    Budget("simulation", ("simulation",), 13200, 17668),
+    Budget("simulation", ("simulation",), 13200, 17870),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 4793),
     Budget("records", ("records",), 5200, 5835),
     Budget("studies", ("studies",), 1150),
@@ -69,7 +69,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 101114),
     Budget("files of src", (), 640, 701),
-    Budget("lines of tests", (), 30000, 33600),
+    Budget("lines of tests", (), 30000, 33786),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 5040),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6174),

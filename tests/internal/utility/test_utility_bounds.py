@@ -18,7 +18,7 @@ from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import restrict
 from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.problems.utility.structures.work_stages import exact_stages
-from dlsched.problems.utility.structures.work_units import units
+from dlsched.problems.utility.structures.work_units import in_steps, units
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 from utility_instances import instance, job
@@ -60,14 +60,14 @@ def test_rounding_is_in_the_valid_direction(
     scale = Fraction(10) ** power
     gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
     up, down = (units(gains, iterations, slots, side, most) for side in (True, False))
+    possible = slots * gains[0] >= iterations
+    exact = not possible or in_steps(gains, iterations)[1] <= most
     for counts in product(range(slots + 1), repeat=len(gains)):
         if sum(counts) <= slots:
             true = sum(n * g for n, g in zip(counts, gains, strict=True)) >= iterations
             high = sum(n * g for n, g in zip(counts, up.gains, strict=True)) >= up.need
             low = sum(n * g for n, g in zip(counts, down.gains, strict=True)) >= down.need
-            assert (high == true) if up.exact else (high or not true)
-            assert (low == true) if down.exact else (true or not low)
-    possible = slots * gains[0] >= iterations
+            assert (high == low == true) if exact else ((high or not true) and (true or not low))
     assert not possible or slots * down.gains[0] >= down.need
 
 

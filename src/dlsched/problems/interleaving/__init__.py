@@ -5,16 +5,14 @@ from dlsched.problems.interleaving.definition.schema import Group, Instance, Sol
 from dlsched.problems.interleaving.structures.group_counts import choose
 from dlsched.registry import Problem, Start, When
 
-_FEW_JOBS = 128
-"""Up to this many jobs the exact method ends in seconds."""
-
 
 def starts(instance: Instance) -> list[Start]:
     """Return the heuristic: after the exact method where it ends soon, as it has its own first.
 
+    Up to 128 jobs that takes seconds.
     `regroup` finds better groups than `swap` from a second on, and as good ones before.
     """
-    soon = len(instance.jobs) <= _FEW_JOBS or choose(instance) == "aggregated"
+    soon = len(instance.jobs) <= 128 or choose(instance) == "aggregated"
     return [Start("regroup", When.LAST if soon else When.LIMITED)]
 
 

@@ -115,7 +115,7 @@ class Backfill(QueuePolicy):
             self._priority = np.array([float(job.priority or 0) for job in state.workload.jobs])
         return np.argsort(-self._priority[state.arrays.job], kind="stable")
 
-    def _fill(self, state: State, vacant: Vector) -> Decision:
+    def _choose(self, state: State, vacant: Vector) -> Decision:
         """Return the jobs that start."""
         if not vacant.any():
             return Decision()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import ClassVar, Final, TypeVar
 
 import numpy as np
@@ -77,25 +76,11 @@ class QueuePolicy(BasePolicy):
         vacant = state.free
         if lent:
             vacant[[state.cluster.order[1][name] for name in lent]] = 0
-        decision = self._fill(state, vacant)
+        decision = self._choose(state, vacant)
         return replace(decision, returned=lent) if lent else decision
 
-    def _fill(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes, where these GPUs are vacant on the servers that may be used."""
-        if state.where.everywhere and state.queued_gpus <= int(vacant.sum()):
-            # All fit, and nobody has to stop.
-            waiting = state.queue
-            return changes(state, self.sort(state) if len(waiting) > 1 else waiting, (), vacant)
-        return self._choose(state, vacant)
-
-    def sort(self, state: State) -> Sequence[int]:
-        """Return the jobs that wait, by their positions in the workload, in the order."""
-        jobs, order = state.arrays, self.order(state)
-        in_order: list[int] = jobs.job[order[jobs.running[order] == 0]].tolist()
-        return in_order
-
     def _choose(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes where not all jobs can run."""
+        """Return the changes, where these GPUs are vacant on the servers that may be used."""
         jobs, where, index = state.arrays, state.where, state.cluster.order[1]
         order = self.order(state)
         held: dict[int, dict[int, int]] = {}
@@ -172,12 +157,6 @@ class OrderingPolicy(QueuePolicy):
         alone = getattr(self.key, "of_job_alone", False)
         return by_key and alone and not (self.strict and self.preemptive)
 
-    def sort(self, state: State) -> Sequence[int]:
-        """Return the jobs that wait, by their positions in the workload, in the order."""
-        if not self._kept(state):
-            return super().sort(state)
-        return [j for _, j in sorted(chain.from_iterable(state.lines(self.key).values()))]
-
     def _choose(self, state: State, vacant: Vector) -> Decision:
         """Return the changes; if `key` is marked so, without a look at the whole queue."""
         if not self._kept(state):
@@ -185,8 +164,10 @@ class OrderingPolicy(QueuePolicy):
         room = int(vacant.sum())
         if not self.preemptive and not room:
             return Decision()
+        if state.queued_gpus <= room and len(state.queue) == 1:
+            return changes(state, state.queue, (), vacant)
         lines = state.lines(self.key)
-        if self.strict:
+        if self.strict or state.queued_gpus <= room:
             return changes(state, first_that_fit(lines, room), (), vacant)
         # Running jobs that cannot stop take no part in the choice.
         running = state.holding if self.preemptive else NONE

@@ -13,7 +13,6 @@ _SPEEDS = {"v100": (1.0, 1.0), "p100": (0.3, 0.9), "k80": (0.08, 0.5)}
 """The least and the largest rate of a model on each type, by that on the fastest."""
 _SCALES = {1: 0.7, 2: 0.1, 4: 0.15, 8: 0.05}
 """GPUs of a job, and how often; ours."""
-_DIGITS = 6
 
 
 def generate(
@@ -44,7 +43,7 @@ def generate(
     speeds = {kind: best * rng.uniform(low, high, models) for kind, (low, high) in _SPEEDS.items()}
     rows = [
         {"id": f"m{i} x{scale}", "gpus": scale}
-        | {"rates": {k: round(float(s[i] * scale**0.9), _DIGITS) for k, s in speeds.items()}}
+        | {"rates": {k: round(float(s[i] * scale**0.9), 6) for k, s in speeds.items()}}
         for i in range(models)
         for scale in _SCALES
     ]
@@ -75,7 +74,7 @@ def _beside(
     """Return the rates of two jobs on the same GPUs; equal ones of one model."""
     parts = rng.uniform(0.4, 1, 2).tolist()
     rates = (row["rates"][kind] * part for row, part in zip((a, b), parts, strict=True))
-    ours, theirs = (round(rate, _DIGITS) for rate in rates)
+    ours, theirs = (round(rate, 6) for rate in rates)
     return (ours, ours) if a is b else (ours, theirs)
 
 

@@ -36,7 +36,6 @@ PairAt: TypeAlias = tuple[str, str, int, str]
 
 _ISOLATED = "null"
 _SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
-_ROUNDING = 1e-6
 
 
 class Rates(NamedTuple):
@@ -195,7 +194,7 @@ def _in_both_orders(
             raise InstanceError(where, repr(key), "has no rates alone", "add them")
         own = [alone[name, scale].get(kind, 0) for name in (model, other)]
         ours, theirs = (
-            a if abs(float(a) - float(b)) < _ROUNDING else b for a, b in zip(own, read, strict=True)
+            a if abs(float(a) - float(b)) < 1e-6 else b for a, b in zip(own, read, strict=True)
         )
         if model == other:
             ours = theirs = simplify(Fraction(ours + theirs) / 2)

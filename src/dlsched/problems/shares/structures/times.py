@@ -14,8 +14,6 @@ from dlsched.schema import Id
 
 _BITS = 60
 """A solver's times are taken as multiples of 2 to the power of minus this."""
-_DIGITS = 15
-"""Shares are rounded down to this number of digits, which each double has."""
 Line: TypeAlias = list[tuple[Id, Fraction]]
 """Jobs, and the length of each on a line on which they follow each other."""
 
@@ -70,10 +68,10 @@ def _exact(time: float | Fraction) -> Fraction:
 
 
 def _rounded(time: Fraction) -> Fraction:
-    """Return a number rounded down to `_DIGITS` digits."""
+    """Return a number rounded down to 15 digits, which each double has."""
     if not time:
         return time
-    scale = 10 ** (_DIGITS + max(0, len(str(time.denominator // time.numerator or 1)) - 1))
+    scale = 10 ** (15 + max(0, len(str(time.denominator // time.numerator or 1)) - 1))
     return Fraction(time.numerator * scale // time.denominator, scale)
 
 

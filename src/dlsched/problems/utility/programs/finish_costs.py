@@ -32,7 +32,7 @@ Costs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rounding:
-    """When gains are rounded up, and how. It is a part of the forms: proofs depend on it."""
+    """How forms round gains, utilities and rows, and how large they may be: proofs depend on it."""
 
     sums: int = 500_000
     """With more sums of gains they are."""
@@ -44,6 +44,16 @@ class Rounding:
     """... or if more, this many for each slot that it needs, ..."""
     cells: int = 100_000_000
     """... but slots times units are at most this."""
+    utility_bits: int = 44
+    """The bits of the largest cost, if costs are rounded."""
+    row_bits: int = 10
+    """About the bits of a row's largest number as a solver sees it."""
+    form_cells: int = 1_000_000
+    """More jobs times slots times vectors are refused."""
+    runs: int = 50_000
+    """A form of more runs is refused."""
+    exponent: int = 1100
+    """The largest exponent of prices."""
 
 
 ROUNDING = Rounding()

@@ -18,18 +18,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.programs.finish_costs import least_costs
+from dlsched.problems.utility.programs.finish_costs import ROUNDING, least_costs
 from dlsched.proofs.forms.form import Goal, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
-
-MOST_CELLS = 1_000_000
-"""More jobs times slots times vectors are refused."""
-_LARGEST_EXPONENT = 1100
-_BITS = 44
-"""The bits of the largest cost, if costs are rounded."""
-_ROW_BITS = 10
-"""About the bits of a row's largest number as a solver sees it."""
 
 IntegerPrices = Mapping[str, Sequence[int]]
 """For each GPU type the price of a GPU in every slot; a type left out costs nothing."""
@@ -71,8 +63,8 @@ class Finishes:
     def __init__(self, instance: Instance, exponent: int, target: Fraction) -> None:
         if instance.forking:
             raise ValueError("the form is one of gangs, and the instance is forking")
-        if abs(exponent) > _LARGEST_EXPONENT:
-            raise ValueError(f"the exponent of prices must be at most {_LARGEST_EXPONENT}")
+        if abs(exponent) > ROUNDING.exponent:
+            raise ValueError(f"the exponent of prices must be at most {ROUNDING.exponent}")
         self.instance = instance
         self.unit = Fraction(2) ** exponent
         self.target = target
@@ -115,7 +107,7 @@ class Finishes:
     def full(self) -> bool:
         """Whether there is no place for one more vector of prices."""
         inst = self.instance
-        return len(inst.jobs) * inst.slots * (1 + len(self.priced)) > MOST_CELLS
+        return len(inst.jobs) * inst.slots * (1 + len(self.priced)) > ROUNDING.form_cells
 
     def price(self, prices: IntegerPrices) -> PricedWork:
         """Return the costs at prices.
@@ -183,7 +175,7 @@ class Finishes:
         if rounded:
             largest = max(worth, default=Fraction(1))
             size = largest.numerator.bit_length() - largest.denominator.bit_length()
-            unit = Fraction(2) ** (size - _BITS)
+            unit = Fraction(2) ** (size - ROUNDING.utility_bits)
         steps = {(j, f): -math.ceil(self.worth[j][f] / unit) for j, f in self.columns}
         costs = self.by_column(steps)
         return Goal("utility", -1, costs, 0, unit, not rounded)
@@ -192,4 +184,4 @@ class Finishes:
 def priced_row(cells: Mapping[int, int], high: int) -> Row:
     """Return a row of costs, in which a solver sees numbers of moderate size."""
     largest = max(map(abs, cells.values()), default=0)
-    return Row(cells, None, high, max(0, largest.bit_length() - _ROW_BITS))
+    return Row(cells, None, high, max(0, largest.bit_length() - ROUNDING.row_bits))

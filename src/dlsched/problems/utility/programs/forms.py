@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.programs.finish_costs import ROUNDING
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
 from dlsched.problems.utility.structures.gangs import MOST_SETS
 from dlsched.proofs.forms.form import Form, Row
@@ -22,8 +23,6 @@ from dlsched.proofs.forms.parameters import require_keys, whole, wholes
 from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number, granularity
 
-MOST_RUNS = 50_000
-"""A form of more runs is refused."""
 _KEYS = ("exponent", "prices")
 
 
@@ -50,8 +49,8 @@ def runs(
     """Return the program of finishes and runs; parameters as of `finishes`."""
     found, n = _finishes(instance, parameters, targets)
     most = len(runs_of(found))
-    if most > MOST_RUNS:
-        raise ValueError(f"there are more than {MOST_RUNS:,} runs")
+    if most > ROUNDING.runs:
+        raise ValueError(f"there are more than {ROUNDING.runs:,} runs")
     rows = [*found.rows(), *rows_of_runs(found, n)]
     goal, every = found.goal(bool(parameters.get("rounded"))), n + most
     lower = [*found.lower, *[0] * most]

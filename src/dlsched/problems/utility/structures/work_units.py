@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,17 +50,11 @@ class Tunables:
 TUNABLES = Tunables()
 
 
-@dataclass(frozen=True)
-class Units:
-    """Gains of a slot at each speed, and the work to be done, in whole units.
-
-    With `exact`, a combination of slots of the horizon does the work in units if and only if it
-    does the iterations.
-    """
+class Units(NamedTuple):
+    """Gains of a slot at each speed, and the work to be done, in whole units."""
 
     gains: tuple[int, ...]
     need: int
-    exact: bool
 
 
 def units(
@@ -85,10 +80,10 @@ def units(
     whole, need = in_steps(gains, iterations)
     fewest = -(-need // whole[0])
     if fewest > slots:
-        return Units((0,) * len(whole), 1, exact=True)
+        return Units((0,) * len(whole), 1)
     limit = max(most, min(TUNABLES.units_per_slot * fewest, TUNABLES.cells // slots))
     if need <= limit:
-        return Units(tuple(whole), need, exact=True)
+        return Units(tuple(whole), need)
     return _rounded(whole, need, fewest, up, limit)
 
 
@@ -103,7 +98,7 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     """Return rounded gains, at the number of units where rounding changes them least."""
     if most < 2 * fewest:  # too long a job: every slot counts as one of the fastest, or not at all
         row = (1,) * len(gains) if up else tuple(int(g == gains[0]) for g in gains)
-        return Units(row, fewest, exact=False)
+        return Units(row, fewest)
     counts = np.arange(max(1, most // 4), most + 1)
     share = np.array([float(Fraction(g, need)) for g in gains])[:, None]
     shares = share * counts
@@ -116,7 +111,7 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     off = np.minimum(off, 1.0) + 2.0 ** np.arange(len(gains), 0, -1) @ wrong
     n = int(counts[int(off.argmin())])
     scaled = [-(-g * n // need) if up else g * n // need for g in gains]
-    return Units(tuple(scaled), n, exact=False)
+    return Units(tuple(scaled), n)
 
 
 def exact_units(instance: Instance, j: int) -> Units:
@@ -128,5 +123,5 @@ def exact_units(instance: Instance, j: int) -> Units:
     gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
     whole, need = in_steps(gains, Fraction(job.iterations))
     if need <= _EXACT_INTEGERS:
-        return Units(tuple(whole), need, exact=True)
+        return Units(tuple(whole), need)
     return units(gains, Fraction(job.iterations), instance.slots - job.arrival + 1, up=False)
