@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,10 @@ def with_more_rows(basis: Any, at: int, count: int) -> Any:
     return longer
 
 
+ENUMERATION: Final = 1 << 16
+"""HiGHS's bit for the rule of its presolve that tries all values of columns with few."""
+
+
 class Session:
     """A program in HiGHS, with the threads, the limits and the interrupts of a run.
 
@@ -119,6 +123,8 @@ class Session:
         self.set("threads", self.threads)
         # By default a model with a coefficient of 1e15 is refused, the largest that a document has.
         self.set("large_matrix_value", 1e30)
+        # HiGHS 1.16 loses optima of integer programs by it: of 3,700 small ones it answered 21 wrong.
+        self.set("presolve_rule_off", ENUMERATION)
         for name, value in (options or {}).items():
             self.set(name, value)
         if interruptible:
