@@ -35,7 +35,7 @@ class Tunables:
     block: int = 32
     """Slots over which work is summed in a row; rows of all slots before would be too long."""
     most_steps: int = 1_000_000
-    """The most whole steps of work in a row: solvers tell one of so many from none."""
+    """The most whole steps of work in a row; of more, one is within solvers' tolerances."""
     checked_rows: int = 200
     """The limits are checked each time after this many rows."""
     compiling: float = 1.0

@@ -189,7 +189,7 @@ class Sia(BasePolicy):
     def place(
         self, state: State, given: Mapping[Id, int], servers: Sequence[Server]
     ) -> dict[Id, Allocation]:
-        """Return where jobs are that have so many GPUs of servers of a kind."""
+        """Return the allocation of each job on a kind of servers, from its number of GPUs."""
         return in_nodes(given, state.allocations, servers)
 
 
@@ -244,7 +244,7 @@ def configurations(nodes: Nodes) -> list[tuple[Kind, int, int]]:
 
 
 def able(job: Job, nodes: Nodes, limit: int) -> list[tuple[Kind, int, int]]:
-    """Return the configurations that a job can have with so many GPUs at most."""
+    """Return the configurations that a job can have with at most `limit` GPUs."""
     types = [kind for kind, s in nodes.items() if rates_of(job, {kind_of(node) for node in s})]
     listed = (c for c in configurations(nodes) if job.min_gpus <= c[2] <= limit)
     size = job.gpus_per_worker

@@ -239,11 +239,11 @@ class Job(Document):
         return [int(self.work_ticks * part / sums[-1]) for part in sums[:-1]]
 
     def part(self, done: int) -> int:
-        """Return the part of the training in which a job is that has done so much work."""
+        """Return the part of the training in which a job is, from the ticks of work done."""
         return bisect_right(self.part_ends, done)
 
     def part_at(self, remaining: Number) -> int:
-        """Return the part of the training in which so many seconds remain at speed 1."""
+        """Return the part of the training in which a job is, from its remaining seconds at speed 1."""
         return self.part(self.work_ticks - ticks(remaining))
 
     def throughputs(self, remaining: Number) -> tuple[Fraction, ...]:
