@@ -243,7 +243,7 @@ class Job(Document):
         return bisect_right(self.part_ends, done)
 
     def part_at(self, remaining: Number) -> int:
-        """Return the part of the training in which a job is, from its remaining seconds at speed 1."""
+        """Return the part of the training a job is in, from its remaining seconds at speed 1."""
         return self.part(self.work_ticks - ticks(remaining))
 
     def throughputs(self, remaining: Number) -> tuple[Fraction, ...]:
