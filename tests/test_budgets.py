@@ -69,7 +69,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 99376),
     Budget("files of src", (), 640, 681),
-    Budget("lines of tests", (), 30000, 33802),
+    Budget("lines of tests", (), 30000, 33811),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 5040),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6174),

@@ -50,6 +50,15 @@ def test_speeds_change_with_the_part_of_the_training() -> None:
     assert ends(run) == [pytest.approx(half / first + (100 - half) / second)]
 
 
+def test_a_gpu_that_holds_far_more_than_the_largest_batch() -> None:
+    """How much more makes no difference: it holds every batch at once."""
+    numbers = GOODPUT["types"]["x"][1:]
+    jobs = [JOB | {"goodput": GOODPUT | {"types": {"x": [most, *numbers]}}} | {"gpu_types": ["x"]}
+            for most in (64, 10**9)]  # fmt: skip
+    few, many = (by_hand(job).jobs[0].throughputs(1) for job in jobs)
+    assert few == many and few
+
+
 def test_a_job_without_checkpoints_begins_again_with_its_first_part() -> None:
     """It is preempted in the second part, and is then as slow as at first."""
     script = {0: Decision({"a": on(("s1", 4))}), 55: Decision(preempt=["a"]),

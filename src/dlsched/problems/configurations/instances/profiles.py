@@ -34,7 +34,7 @@ def goodput(training: Mapping[str, Any], type_: str, stage: int, nodes: int, gpu
     if least > largest:
         return 0.0
     local = np.geomspace(least, largest, _BATCHES) / gpus
-    sums = np.ceil(local / most - _SLACK) - 1
+    sums = np.maximum(np.ceil(local / most - _SLACK), 1) - 1
     if gpus == 1:  # one local batch says nothing about the noise of gradients
         sums = np.where(local > first + _SLACK, np.maximum(sums, 1), sums)
     each = np.ceil(local / (sums + 1) - _SLACK)
