@@ -3,8 +3,6 @@
 To import this module is to import next to nothing; the rest is imported in a function.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

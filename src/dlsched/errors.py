@@ -1,7 +1,5 @@
 """The exceptions, one class per kind of error; every message has a remedy."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

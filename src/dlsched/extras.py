@@ -1,7 +1,5 @@
 """Libraries that `pip install dlsched` leaves out, and what is said when one is missing."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The instances that come with dlsched, their best known solutions and bounds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A result's optimum proved and the proof checked, so that no bound is a solver's word."""
 
-from __future__ import annotations
-
 import logging
 
 from dlsched.errors import DlschedError, describe

@@ -1,7 +1,5 @@
 """What an instance looks like in numbers, for the selection of algorithms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

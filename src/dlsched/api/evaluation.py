@@ -1,7 +1,5 @@
 """Evaluation of a method's claim: the checker's verdict, bounds and gaps as a result."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import math

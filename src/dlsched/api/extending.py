@@ -1,7 +1,5 @@
 """Variants of variants: what studies add to the change of a problem that they are given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Random instances with the papers' statistics."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

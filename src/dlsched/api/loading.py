@@ -1,7 +1,5 @@
 """Instances and solutions: read from files, names or data, and written."""
 
-from __future__ import annotations
-
 import numbers
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The Pyomo model of an instance, its levels as LP and MPS files, their proofs as VIPR files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias

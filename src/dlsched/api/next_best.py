@@ -1,7 +1,5 @@
 """The best distinct solutions, each proved to be the next best."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

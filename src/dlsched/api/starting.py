@@ -5,8 +5,6 @@ Of a variant the heuristics know nothing, so what they return may be of no use. 
 called unless the exact one begins with it, as `Method.begins_with` says.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A solution checked against the problem's definition."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

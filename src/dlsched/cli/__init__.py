@@ -3,8 +3,6 @@
 Only the module of the command that is called is imported: all of them take half a second.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import inspect

@@ -4,8 +4,6 @@
 being typed, so that names of what cannot be loaded are left out.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from glob import escape, glob

@@ -1,7 +1,5 @@
 """``dlsched doctor``: the versions, solvers and built loops that dlsched has here."""
 
-from __future__ import annotations
-
 import platform
 import re
 import sys

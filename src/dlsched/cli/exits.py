@@ -1,7 +1,5 @@
 """Errors as one line on stderr, and exit statuses."""
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

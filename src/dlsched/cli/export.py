@@ -1,7 +1,5 @@
 """``dlsched export``: a model as LP or MPS, a proof as VIPR, or the JSON Schema of every format."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

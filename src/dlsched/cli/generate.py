@@ -1,7 +1,5 @@
 """``dlsched generate``: a random instance, or the cluster at a moment of a trace."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ A group is a dataclass whose fields are options. A command's parameter of such a
 of its fields, under a heading of their own in the command's help; see `dlsched.cli.command`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module

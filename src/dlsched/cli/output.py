@@ -1,7 +1,5 @@
 """Answers on stdout, where nothing else is written: lines, fields and JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

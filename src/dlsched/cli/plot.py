@@ -1,7 +1,5 @@
 """``dlsched plot``: the picture of an instance, with a solution or without."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``dlsched prove`` and ``check-proof``: that a solution is optimal, or a bound holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Argument, Option

@@ -1,7 +1,5 @@
 """What ``dlsched simulate`` reads: a trace as it is published, or a scheduler's record."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """``name=value`` on the command line, checked against the types of the defaults."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterable, Mapping

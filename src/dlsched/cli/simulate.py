@@ -1,7 +1,5 @@
 """``dlsched simulate``: replay a trace onto a cluster, with a policy that decides."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``dlsched solve``: one instance, one method; ``dlsched compare``: several, side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Argument, Option

@@ -1,7 +1,5 @@
 """``dlsched study``: a scheduler's record against policies and certified bounds, as a page."""
 
-from __future__ import annotations
-
 import shlex
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results on the terminal: many as rows of a table, and the exit status that they give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

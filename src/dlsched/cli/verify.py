@@ -1,7 +1,5 @@
 """``dlsched verify``: a solution against the problem's definition."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instances, solutions and results in a notebook: their text, and a picture."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from html import escape

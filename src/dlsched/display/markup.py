@@ -3,8 +3,6 @@
 All texts are escaped; there are no scripts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

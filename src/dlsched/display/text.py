@@ -1,7 +1,5 @@
 """The ``repr`` of instances, solutions, results and reports: ten lines at most."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

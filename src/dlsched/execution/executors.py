@@ -4,8 +4,6 @@ Whatever has futures runs calls of the library: processes of this machine (`Loca
 Dask, loky, mpi4py, or jobs of a batch system by submitit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import operator
 import os

@@ -6,8 +6,6 @@ was changed since, a new interpreter is started. The answer comes through a file
 call's own, which the call knows nothing of: what it writes to open files disturbs nobody.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import multiprocessing

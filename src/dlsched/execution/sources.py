@@ -6,8 +6,6 @@ or dlsched; of installed packages the versions count. Modules whose names are co
 are not found, and data files do not count.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib

@@ -1,7 +1,5 @@
 """The forms of an instance: of every problem the model; of some, restricted programs as well."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -6,8 +6,6 @@ optimum. It is a file of its own kind, so that none is taken for a proof of opti
 `check_bound` is all that accepts it. As the other check, it has no solver and nothing of a search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

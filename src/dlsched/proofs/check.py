@@ -1,7 +1,5 @@
 """The check of a proof: no solver, and nothing of the search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A proof as a file: ``<instance>.proof.json`` or ``.json.gz``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Integer multipliers of a leaf from a solver's duals; their check is in `proofs.tree`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

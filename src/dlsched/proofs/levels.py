@@ -1,7 +1,5 @@
 """What has to be proved of each level: shared by those who prove and by those who check."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Making a proof: the form of each level, and the search for its tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The linear relaxation of a form in HiGHS, solved again and again with other column bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ on are chosen by reliability branching (Achterberg, Koch and Martin, "Branching 
 2005); gains count up to the distance to the target only.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

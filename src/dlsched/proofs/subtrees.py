@@ -7,8 +7,6 @@ the node's columns. What the tasks answer depends on nothing else, so that the t
 wherever they were made. It is checked as a whole, whatever the workers were.
 """
 
-from __future__ import annotations
-
 import copy
 import heapq
 import math

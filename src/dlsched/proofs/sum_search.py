@@ -6,8 +6,6 @@ disjunctions", 2011). Sums are kept if one side of their split is closed at once
 one leaf. The other side then holds, and the next ones are found at its point.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A sum is whole at every solution, so a tree may split it as it splits a column. 
 known of it: it has the bounds that follow from those of its columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

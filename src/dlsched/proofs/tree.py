@@ -11,8 +11,6 @@ so the right side is a bound, whatever y is. With c = 0, a right side above 0 pr
 no such x.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple

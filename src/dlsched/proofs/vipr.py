@@ -5,8 +5,6 @@ The format is that of Cheung, Gleixner and Steffy, "Verifying integer programmin
 line is an assumption, a sum of earlier lines, or what follows from both sides of a split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction

@@ -7,8 +7,6 @@ open, since it began and ended within the hour, began when it was submitted or w
 if that was in the same second for one of the two hours alone; else it counts as of the first.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """One job of a trace."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from dlsched.schema.document import Document

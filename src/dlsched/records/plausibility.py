@@ -4,8 +4,6 @@ Every limit is far from what the published traces hold: their jobs last up to fi
 up to a few thousand GPUs.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Which rows of a record are jobs of a trace, and what is left out, counted."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A random trace from stated distributions, with the fields of recorded ones."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from statistics import NormalDist

@@ -6,8 +6,6 @@ arguments are what neither the state nor a trace records. ``SERVERS`` is how man
 a trace is replayed onto unless told otherwise.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

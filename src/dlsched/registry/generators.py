@@ -3,8 +3,6 @@
 The same seed draws the same instance only by the same version.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from types import MappingProxyType

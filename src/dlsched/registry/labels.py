@@ -1,7 +1,5 @@
 """Unique names for tables: of generated instances, of instances in one table, of methods."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

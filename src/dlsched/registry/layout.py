@@ -1,7 +1,5 @@
 """Where the modules of a problem's package are: nine folders, or all in the package itself."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import pkgutil

@@ -1,7 +1,5 @@
 """Problems found by name, here and among the packages of others; one call of a method."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Mapping

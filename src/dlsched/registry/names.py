@@ -1,7 +1,5 @@
 """The names of the problems: those of this package, and those of others by entry points."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable

@@ -4,8 +4,6 @@ pydantic reads the annotation, so unions, lists and mappings are checked, too. N
 they are: NumPy's and fractions are numbers, texts and truth values are not.
 """
 
-from __future__ import annotations
-
 import inspect
 import numbers
 from collections.abc import Callable, Mapping

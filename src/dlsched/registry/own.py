@@ -1,7 +1,5 @@
 """The decorator with which this library's own packages register their methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """A problem: its definition, its package, and the methods there are for it."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The methods that are registered, and the modules that register them."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """The decorator that registers a function as a method of a problem."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ functions are known by identity: a module's name, an attribute or an object that
 of them makes no function of another package one of ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A method's claim as it was returned: every field read, with its type, or refused."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Mapping, Sequence

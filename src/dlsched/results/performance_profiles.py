@@ -1,7 +1,5 @@
 """Rows of runs as profiles and growth: how runs ended, gaps, times to proof, time by size."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

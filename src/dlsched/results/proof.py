@@ -3,8 +3,6 @@
 What makes proofs and what checks them is `dlsched.proofs`; results only carry them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Claims that a checked solution refutes: bounds that it beats, and claims of infeasibility."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dlsched.results.objective import SLACK, Bounds, Level, Objective, relative_gap

@@ -5,8 +5,6 @@ times over the runs that ended by themselves. Every row has the columns of
 `dlsched.display.table.COLUMNS`.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

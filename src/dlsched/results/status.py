@@ -1,7 +1,5 @@
 """How far a method got, and why its run ended."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Self
 

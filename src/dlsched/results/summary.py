@@ -1,7 +1,5 @@
 """The summary of a result: a text for people."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 It is derived from the fields, so it serves any problem.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction

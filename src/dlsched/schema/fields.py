@@ -1,7 +1,5 @@
 """Types of fields: amounts, counts, ids, labels and dates."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ What JSON leaves to chance is decided here: a field that stands twice, ``NaN``, 
 numbers that a double cannot carry are refused; a file is replaced in one step or not at all.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

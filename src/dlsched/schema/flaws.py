@@ -1,7 +1,5 @@
 """Errors in a file: where they are, what is wrong, and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeAlias

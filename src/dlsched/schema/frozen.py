@@ -1,7 +1,5 @@
 """Values that cannot be changed, and properties derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar, cast

@@ -1,7 +1,5 @@
 """The link from a solution or a result to its instance, for pictures and summaries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.schema.envelope import Instance

@@ -4,8 +4,6 @@ Numbers are kept as the file writes them: an ``int``, or a ``fractions.Fraction`
 decimal, so that checkers can compute exactly while ``float(x)`` stays lossless.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import numbers

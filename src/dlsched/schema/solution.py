@@ -3,8 +3,6 @@
 A problem's package derives its own ``Solution`` from the class here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 

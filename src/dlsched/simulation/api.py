@@ -1,7 +1,5 @@
 """`simulate`: a workload, a cluster and a policy make a simulation."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ tables as arrays, one entry a row. The types of single values are checked by the
 wrong, through groups that share GPUs, and through different texts of shares, speeds and causes.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

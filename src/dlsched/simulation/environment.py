@@ -1,7 +1,5 @@
 """A simulation step by step: the caller decides, one decision after another."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

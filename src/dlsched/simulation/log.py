@@ -33,8 +33,6 @@ The tables are ``STRICT``, and each column has the check of `COLUMNS`: a row tha
 never written. Logs of earlier versions have the same columns without these; they are read as well.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

@@ -3,8 +3,6 @@
 ``gymnasium.make("dlsched/Scheduling-v0", workload=..., cluster=...)``, or a `SchedulingEnv`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cluster at a moment of a trace, and the instances that the problems' adapters make of it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Mapping, Sequence

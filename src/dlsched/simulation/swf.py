@@ -6,8 +6,6 @@ that summarises it, and then one for each of its runs with status 2, the last wi
 that study workloads ignore these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The interface of the solvers, and the back end for a solver's name."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from dlsched.run import Run

@@ -13,8 +13,6 @@ its granularity is counted in units of it, and so its costs are exact. Where the
 many, an integer cost may be a fraction, too, that a double cannot tell from it.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

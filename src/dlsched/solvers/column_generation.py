@@ -5,8 +5,6 @@ greatly from one solution to the next (Wentges 1997). Without a new column they 
 master's, until these themselves have none: then the master's optimum is the relaxation's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Back end for CP-SAT of OR-Tools, which takes programs of integers only."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -10,8 +10,6 @@ the first row and B times the second one sum up to ``a x <= b``; and if that hol
 by B and rounded down.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar

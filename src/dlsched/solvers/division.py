@@ -5,8 +5,6 @@ search the rest. A stage that ends early leaves its time to those after it. If h
 search, a third is kept for them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

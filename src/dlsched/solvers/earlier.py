@@ -5,8 +5,6 @@ no worse. The bases of its relaxations are good ones to begin from: more rows le
 for the duals, so the dual simplex method needs few iterations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The exact values of a point's levels: from whole numbers where costs are, else by the checker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -5,8 +5,6 @@ for every integer column j that is not at the bound that its reduced cost d_j = 
 If that exceeds the value of a feasible point, x_j is at that bound in every optimum.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

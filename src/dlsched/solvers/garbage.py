@@ -1,7 +1,5 @@
 """Work that makes many objects and frees few, without garbage collection."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

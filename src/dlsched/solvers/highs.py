@@ -1,7 +1,5 @@
 """Back end for HiGHS, called in process."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Mapping

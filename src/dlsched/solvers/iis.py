@@ -1,7 +1,5 @@
 """Irreducible infeasible subsystems of a model's named constraints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

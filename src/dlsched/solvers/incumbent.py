@@ -1,7 +1,5 @@
 """The incumbent of a search: the best solution found so far, in the form that the search uses."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar

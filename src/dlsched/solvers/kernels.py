@@ -1,7 +1,5 @@
 """Whether the loops in the folders ``kernels`` are built, or run as Python."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES

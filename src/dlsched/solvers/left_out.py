@@ -4,8 +4,6 @@ In their places stand empty modules, removed afterwards: whoever imports one of 
 real one. Modules that are loaded already are left alone.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

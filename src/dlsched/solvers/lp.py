@@ -1,7 +1,5 @@
 """One level of a model as LP text, for other solvers and for people."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable

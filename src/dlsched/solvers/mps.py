@@ -1,7 +1,5 @@
 """One level of a model as MPS text, for other solvers: the format with names of any length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The result of one call of a solver."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a solver cannot decide in double precision: rows of a form, and small differences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

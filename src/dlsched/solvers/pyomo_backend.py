@@ -1,7 +1,5 @@
 """Back end for solvers other than HiGHS, called through Pyomo by name."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Mapping

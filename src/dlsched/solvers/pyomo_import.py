@@ -6,8 +6,6 @@ and `scipy.spatial` at once, which took a third of the processor time of a first
 this module does it.
 """
 
-from __future__ import annotations
-
 import importlib
 
 from dlsched.solvers.left_out import left_out

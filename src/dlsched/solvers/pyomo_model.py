@@ -1,7 +1,5 @@
 """A standard form as a Pyomo model, for Pyomo's solvers and writers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

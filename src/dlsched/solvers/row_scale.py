@@ -1,7 +1,5 @@
 """A row of a variant in exact arithmetic, and what it is multiplied by for solvers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -4,8 +4,6 @@ The linear relaxation is solved first, whose duals give a certified bound, then 
 unless the relaxation's optimum is integral or the best solution so far attains the bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """What the codes of every solver mean; a code that is in none of the tables is an error."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dlsched.results.result import Termination

@@ -1,7 +1,5 @@
 """`study`: a history is checked, explained, and replayed under policies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -6,8 +6,6 @@ completion time holds for it. A job's completion counts from when it became elig
 waited before is added, as no schedule could change it. The whole has the mean of its parts' bounds.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

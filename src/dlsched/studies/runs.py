@@ -1,7 +1,5 @@
 """The simulations of a study: policies on the jobs of a period, on its nodes or on others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A part is supported if at least `ENOUGH` of its recorded waiting is explained, b
 and the policy that the cluster is said to run waits, simulated, within `NEAR` of the record.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from dlsched.records.readers.values import counted

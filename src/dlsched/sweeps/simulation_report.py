@@ -1,7 +1,5 @@
 """Simulations in the report of a sweep: of each workload a table and pictures, over its seeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -17,8 +17,6 @@
     policies = ["fifo", "lyra"]
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ A bound is a run of its own. In tables a simulation is compared with those of th
 servers that hold for its policy, and is ``rejected`` if it beats one.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import importlib

@@ -1,7 +1,5 @@
 """A task: one run of a sweep as plain data, its key, and the identity of the code that makes it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

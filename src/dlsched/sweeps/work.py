@@ -1,7 +1,5 @@
 """What a worker does: it makes a run in a process of its own, with limits; and its row."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

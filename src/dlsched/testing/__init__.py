@@ -6,8 +6,6 @@ draw from `strategies` (Hypothesis) and compare with `oracles` (brute force). Hy
 ``pip install 'dlsched[testing]'``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from dlsched.extras import require

@@ -1,7 +1,5 @@
 """What every problem must fulfil: `check_problem` runs the checks of the modules ``*_checks``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path

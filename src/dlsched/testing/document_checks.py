@@ -1,7 +1,5 @@
 """The checks of `check_problem` for documents: written and read, immutable, with their labels."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ A method that ignores a level is found only on an instance with two solutions th
 level and are equal before it. The brute force looks at all solutions, so it can count them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Ready-made property tests for a heuristic: what holds, what does not, and on which instance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The checks of `check_problem` for methods: optima, bounds, invariance, limits and starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

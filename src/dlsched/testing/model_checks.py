@@ -1,7 +1,5 @@
 """The checks of `check_problem` for a model: its objectives, assigned solutions, proofs on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched import api

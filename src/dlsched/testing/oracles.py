@@ -5,8 +5,6 @@ problem's package, so it is independent of the model and of the structured exact
 returns the optimal objective, or ``None`` if there is no solution.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.registry import is_problem, problem, problem_names

@@ -1,7 +1,5 @@
 """The checks of `check_problem` for a package: modules, methods, generator, picture and card."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator

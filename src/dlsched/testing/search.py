@@ -1,7 +1,5 @@
 """The smallest drawn instance on which a property does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

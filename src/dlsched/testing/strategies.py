@@ -3,8 +3,6 @@
 They shrink to small readable examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

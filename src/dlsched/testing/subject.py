@@ -1,7 +1,5 @@
 """What the checks of `check_problem` are given: a problem, its methods and drawn instances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

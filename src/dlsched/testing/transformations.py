@@ -1,7 +1,5 @@
 """Transformations that keep what an instance states: other names, another order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import UnionType

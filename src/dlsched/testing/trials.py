@@ -1,7 +1,5 @@
 """One call of a heuristic on one instance: its answer, and the checker's findings."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ comparison only: the solutions of the problem's methods are then what there is. 
 with a function ``solutions(instance)`` yields all of them by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """A search for small instances on which a heuristic is far from the optimum."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass

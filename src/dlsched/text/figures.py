@@ -1,7 +1,5 @@
 """Numbers and names as text for tables and pictures."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 _SIX_DIGITS = 1e5

@@ -5,8 +5,6 @@ classes are in `dlsched.display` and `dlsched.results.summary`, which may use wh
 not import. The package says how they are imported: nothing here names what stands above.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import singledispatch
 

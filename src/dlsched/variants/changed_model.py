@@ -1,7 +1,5 @@
 """The Pyomo model of a variant: the problem's whole model, and what the variant adds to it."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import threading

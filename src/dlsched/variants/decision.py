@@ -6,8 +6,6 @@ the program in fractions: the whole model and what the variant adds. Where that 
 operations, nothing is claimed that rests on tolerances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ modules of a problem's package know its form: ``variant/allow.py`` says which pa
 break the rule, ``variant/allowed.py`` solves and bounds with it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence

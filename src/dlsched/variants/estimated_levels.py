@@ -9,8 +9,6 @@ again. A solution that the estimate is exact at, and that breaks a limit by less
 tolerances, is excluded.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a variant says of a solution of its problem: violations and levels, in exact arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any

@@ -5,8 +5,6 @@ A row of one column is a bound. A row of whole columns has whole limits. Relaxat
 level by level; where a whole column has a fraction, its range is divided there.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ exchanges a basic column for another one. Of all candidates the first is taken (
 that the method ends: with an optimum, with a row that the bounds contradict, or with a ray.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 

@@ -5,8 +5,6 @@ by its place in its file, and the file by its digest, with all of the user's fil
 Beside this its closure, defaults and bound arguments count, which may differ with the same files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle

@@ -1,7 +1,5 @@
 """What a variant must leave as it is: the components and attributes of the problem's model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.errors import OptionError

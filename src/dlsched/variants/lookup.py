@@ -1,7 +1,5 @@
 """Variants by name: in a file or module, or an entry point of another package."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The variables of a model by name: Pyomo's names, and those without quotation marks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product

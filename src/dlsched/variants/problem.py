@@ -1,7 +1,5 @@
 """What a variant makes of a problem: another model, other levels, another check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

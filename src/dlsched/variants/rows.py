@@ -1,7 +1,5 @@
 """The rows that a variant adds: their limits, whether they are linear, how they are scaled."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

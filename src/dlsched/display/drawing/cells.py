@@ -1,7 +1,5 @@
 """Owners of cells: what a problem states of its picture; `rows` and `maps` draw it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The declarative model of configurations, as on the card models/configurations.md."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.problems.configurations.definition.costs import UNIT, Costs, in_units

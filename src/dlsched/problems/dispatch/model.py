@@ -3,8 +3,6 @@
 No constraint has quotas or credits: they decide the priorities, in `definition.ranking`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.errors import OptionError

@@ -1,7 +1,5 @@
 """The declarative model of elastic; components are named as on the card models/elastic.md."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 

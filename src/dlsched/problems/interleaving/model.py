@@ -1,7 +1,5 @@
 """The declarative model of interleaving; components are named as on models/interleaving.md."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any, NamedTuple
 

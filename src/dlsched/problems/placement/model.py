@@ -8,8 +8,6 @@ arithmetic confirms a bound from duals; every variable has a finite upper bound,
 always give a finite bound. The rows of (1) to (3), the cost, are in `programs.cost_rows`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The declarative model of sensitivity; components are named as on models/sensitivity.md."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 

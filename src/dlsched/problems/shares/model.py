@@ -3,8 +3,6 @@
 Coefficients are computed exactly and rounded once, upward, so that the model is a relaxation.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction

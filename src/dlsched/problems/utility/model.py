@@ -1,7 +1,5 @@
 """The Pyomo model of utility; components are named as on models/utility.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction

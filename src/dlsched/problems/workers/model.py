@@ -3,8 +3,6 @@
 From `complete` on it has what only variants name.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import product

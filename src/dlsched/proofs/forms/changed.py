@@ -6,8 +6,6 @@ variables have their bounds, in the model's units; those of a continuous variabl
 integers are rows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A form that a search for a proof tries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

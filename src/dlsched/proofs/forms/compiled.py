@@ -7,8 +7,6 @@ known to half a unit in the last place; its row, or its level, is replaced by on
 power of two that every solution satisfies, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

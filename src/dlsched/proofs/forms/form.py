@@ -4,8 +4,6 @@ A form is what a proof is about. Its rows are valid for every solution of the in
 levels are, in integers, the objective of the instance or a bound on it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ What builds forms calls `poll` for every row or so, and before and after Pyomo, 
 check of a proof sets no limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

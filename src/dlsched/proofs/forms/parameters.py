@@ -4,8 +4,6 @@ A proof may come from anyone. So its numbers are numbers of the types that JSON 
 none is so long that computing with it takes long.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

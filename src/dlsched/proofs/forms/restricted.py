@@ -1,7 +1,5 @@
 """Forms of some solutions only: those that a proof has to consider."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ AllocGRES and ReqGRES, as ``gpu:a100:2`` or ``gpu:2``. A slice of a GPU that NVI
 ``1g.5gb``, is as many sevenths of it as it has compute slices.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 --column gpus=n`` on the command line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 

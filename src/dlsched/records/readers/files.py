@@ -1,7 +1,5 @@
 """Opening a trace file: plain, gzipped or in a tar archive, with one error for what is unusable."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

@@ -3,8 +3,6 @@
 A range keeps the width of its first number. Not by python-hostlist, whose licence is the GPL.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Certified lower bounds on mean completion time and makespan, over all policies."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from operator import add
 from typing import NamedTuple

@@ -8,8 +8,6 @@ multipliers >= 0 of these constraints prove a bound; those of the dual program, 
 are rounded to whole numbers, and their bound is computed in exact arithmetic.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

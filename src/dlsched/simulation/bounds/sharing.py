@@ -6,8 +6,6 @@ iterations, whatever the groups are. With weights for the kinds of jobs, the bes
 dual of covering the weights by groups in the least time: a linear program with a row per group.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a policy decides: which jobs start where, and which stop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral

@@ -1,7 +1,5 @@
 """The simulator: from one event to the next, with the policy's decision in between."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

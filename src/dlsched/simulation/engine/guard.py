@@ -1,7 +1,5 @@
 """What a simulation is given, checked: jobs, what a policy stores, whether it leads anywhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Final

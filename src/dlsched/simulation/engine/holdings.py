@@ -1,7 +1,5 @@
 """What the jobs hold: starts, ends and changes of speed, with a row of the log for each stretch."""
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections.abc import Iterable, Mapping

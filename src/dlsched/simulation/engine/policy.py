@@ -1,7 +1,5 @@
 """What a policy is: anything with a method `decide`."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable

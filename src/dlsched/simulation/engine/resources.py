@@ -1,7 +1,5 @@
 """What is free on the servers, and what a decision may not do with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final

@@ -1,7 +1,5 @@
 """How fast a job runs with what it holds: work done per second, relative to what it asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache

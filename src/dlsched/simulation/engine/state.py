@@ -1,7 +1,5 @@
 """What a policy sees when it decides: time, jobs, servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType

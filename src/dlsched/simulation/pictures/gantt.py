@@ -5,8 +5,6 @@ a canvas, finds the one under the pointer by a spatial index, and puts its scrip
 that the page needs no network.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

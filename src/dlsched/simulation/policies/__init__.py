@@ -1,7 +1,5 @@
 """The policies by name, those of other packages included."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Mapping

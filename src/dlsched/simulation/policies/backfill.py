@@ -5,8 +5,6 @@ Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling
 Backfilling, IEEE TPDS 12(6), 2001, sections 2 and 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final

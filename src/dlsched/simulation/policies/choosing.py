@@ -4,8 +4,6 @@ The running jobs are sorted, the waiting ones are in lines by their number of GP
 whose turn changes something are looked at: each job in turn runs if it fits what is left.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from heapq import merge
 from itertools import repeat

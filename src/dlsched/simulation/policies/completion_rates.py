@@ -13,8 +13,6 @@ worth its GPU's speed. The section "Completion rates" of the card of
 ``elastic`` has what is optimal about it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple

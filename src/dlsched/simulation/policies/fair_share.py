@@ -10,8 +10,6 @@ S is a user's share of all shares. U is its share of all usage: of the GPU-secon
 each counted half after every `half_life`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Final

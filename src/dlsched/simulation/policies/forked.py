@@ -1,7 +1,5 @@
 """Copies of a job run on several nodes at once (Hadar, section V): HadarE, and a rule of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Hadar: in each round the jobs of the largest payoffs at the prices of GPUs (section III)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final

@@ -1,7 +1,5 @@
 """Policies that do not preempt, of those that do."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Lyra: inference servers on loan, and elastic jobs that use them (Lyra, sections 4 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, ClassVar

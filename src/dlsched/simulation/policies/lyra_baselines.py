@@ -1,7 +1,5 @@
 """What Lyra is compared with (section 7.1), each as Lyra's authors describe it."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from fractions import Fraction

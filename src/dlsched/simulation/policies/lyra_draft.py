@@ -1,7 +1,5 @@
 """A decision of Lyra in the making: what every job holds while it is changed step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

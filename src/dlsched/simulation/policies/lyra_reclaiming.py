@@ -1,7 +1,5 @@
 """Lyra's orchestrator: which servers go back when the loan shrinks (sections 4 and 5.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

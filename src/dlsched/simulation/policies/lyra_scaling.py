@@ -1,7 +1,5 @@
 """How Lyra's jobs start, grow and shrink: what `lyra` does around the problems that it solves."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """MAST: which waiting workloads start, in which region, and who is preempted (MAST, section 4)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

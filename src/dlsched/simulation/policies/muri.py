@@ -1,7 +1,5 @@
 """Muri: jobs of equal size share GPUs, in groups that interleave their stages (Muri, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Final

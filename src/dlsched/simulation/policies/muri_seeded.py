@@ -1,7 +1,5 @@
 """A round of Muri whose groups grow from the first jobs of the queue (of this library)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

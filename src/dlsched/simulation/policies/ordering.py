@@ -1,7 +1,5 @@
 """Policies that order the jobs, and let them run in this order while their GPUs suffice."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where a job's GPUs are: best fit, kept up to date while jobs are placed one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reservations of jobs, one after another, in the profile of the GPUs that will be free."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

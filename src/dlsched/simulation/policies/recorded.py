@@ -1,7 +1,5 @@
 """A policy that repeats what was recorded: every job starts when and where it did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.schema import Id

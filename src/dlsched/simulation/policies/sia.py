@@ -1,7 +1,5 @@
 """Sia: in each round every job gets GPUs of one type, chosen at once for all (SOSP'23)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Problems that a policy has solved: what the log keeps of them, and what is solved once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Generic, TypeVar
 

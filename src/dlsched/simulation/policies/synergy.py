@@ -1,7 +1,5 @@
 """Synergy: an order picks the jobs of a round, and `sensitivity` gives them CPUs and memory."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final

@@ -19,8 +19,6 @@ A job costs its remaining work times kappa_k, the least that its work takes of w
 cheapest is first. With GPUs alone as a resource that is the order by remaining GPU time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias

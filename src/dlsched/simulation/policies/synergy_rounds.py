@@ -1,7 +1,5 @@
 """The rounds of Synergy as instances of sensitivity, and their solutions as allocations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """Themis: finish-time fairness; those run whose share of time is furthest from what they had."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

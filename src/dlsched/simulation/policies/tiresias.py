@@ -1,7 +1,5 @@
 """Tiresias: queues by attained service, jobs move down as they attain more (Gu et al., 2019)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

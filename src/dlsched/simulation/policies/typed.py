@@ -1,7 +1,5 @@
 """GPUs by type: what jobs hold, and where the GPUs that a policy gives by type are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

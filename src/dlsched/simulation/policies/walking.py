@@ -4,8 +4,6 @@ Each job in turn runs if it and all those before it that run fit together, by th
 and servers (`Eligibility`): a maximum flow, kept up to date. GPUs may be of several server classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

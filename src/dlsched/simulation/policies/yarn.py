@@ -1,7 +1,5 @@
 """YARN-CS: first come first served without preemption, on GPUs of any type."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dlsched.schema import Number

@@ -1,7 +1,5 @@
 """The simulator's clock: whole microseconds, so that times are compared and added exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Final
 

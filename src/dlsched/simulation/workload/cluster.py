@@ -1,7 +1,5 @@
 """The cluster of a simulation: servers, and how many of a pool are on loan at what time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -4,8 +4,6 @@ Engine, policies, bounds, explanations and audit go by this. A job states what i
 what it is; what neither states restricts nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """One job of a workload: what the simulator and the policies may know of it."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The workload of a simulation: jobs in the order of submission."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping
 from fractions import Fraction

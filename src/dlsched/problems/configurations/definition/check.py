@@ -1,7 +1,5 @@
 """The definition of configurations: the violations and the objective of a round."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ The cost of job i with configuration j is (r G_j / min G)^p for p < 0, and minus
 where r is 1 for the job's present configuration, and for a job that has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Instance and solution of configurations: GPUs of one type for each job (Sia, SOSP'23)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 

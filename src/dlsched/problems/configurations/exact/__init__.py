@@ -1,7 +1,5 @@
 """Exact methods and the bound for configurations."""
 
-from __future__ import annotations
-
 from dlsched.problems.configurations import model
 from dlsched.problems.configurations.definition.costs import in_units
 from dlsched.problems.configurations.definition.schema import Instance

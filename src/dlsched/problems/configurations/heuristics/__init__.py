@@ -1,7 +1,5 @@
 """Baselines of configurations: greedy by goodput per GPU, max-min, and shortest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sia's program as its public code states it: costs rounded to two decimals, and clipped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction

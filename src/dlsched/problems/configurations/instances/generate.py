@@ -1,7 +1,5 @@
 """Instances of configurations: a round of Sia's on its cluster, or on several times its nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

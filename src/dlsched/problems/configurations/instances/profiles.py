@@ -11,8 +11,6 @@ alpha, beta, alpha' and beta' between nodes, those within one, and gamma: fitted
 profiles with Pollux's loss. Jobs are counted in the three public workloads of each kind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from importlib.resources import files

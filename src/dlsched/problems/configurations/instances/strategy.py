@@ -1,7 +1,5 @@
 """Hypothesis strategy for small instances of configurations."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

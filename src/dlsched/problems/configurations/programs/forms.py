@@ -1,7 +1,5 @@
 """The form for proofs: the program of kinds within the gap between prices' bound and the target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any

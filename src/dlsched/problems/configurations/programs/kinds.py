@@ -13,8 +13,6 @@ So an optimum that costs at most bound(u) + gap has no choice with d_kj above th
 the bound are small numbers, which a solver's tolerances suit. All costs are in units of 1e-9.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace

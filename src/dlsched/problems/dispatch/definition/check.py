@@ -1,7 +1,5 @@
 """The definition of dispatch: the violations and the objective of a solution."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The machines of an instance of dispatch: regions, clusters, groups of identical machines."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple, Self

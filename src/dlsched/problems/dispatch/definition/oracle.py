@@ -1,7 +1,5 @@
 """Brute force for dispatch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 from typing import TypeAlias

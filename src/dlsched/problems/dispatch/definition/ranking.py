@@ -1,7 +1,5 @@
 """The ranking of pending workloads: priority and credit with quotas (MAST, section 4.2)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Instance and solution of dispatch: which waiting workloads start, and where (MAST, section 4)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,5 @@
 """The demand of an instance of dispatch: tenants, running and pending workloads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self, TypeAlias
 

@@ -1,7 +1,5 @@
 """The exact methods for dispatch, and bounds level by level."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace

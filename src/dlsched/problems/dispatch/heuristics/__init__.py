@@ -1,7 +1,5 @@
 """MAST's rule, the other scopes of its Table 1, and a rule of this library."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

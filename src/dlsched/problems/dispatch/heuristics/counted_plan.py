@@ -5,8 +5,6 @@ one level, whose cost of a preempted job exceeds what can start at that priority
 left after a few nodes. Priorities at which everything starts and nobody is preempted need none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

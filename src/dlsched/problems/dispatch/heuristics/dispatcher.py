@@ -1,7 +1,5 @@
 """Starting workloads one at a time: plans by region, the auction, the negative cache."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

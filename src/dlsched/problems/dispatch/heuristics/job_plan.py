@@ -1,7 +1,5 @@
 """The plan of one job in one cluster (MAST, section 4.3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ nothing. So a workload that waits is planned again without what starts in one cl
 planned again itself, then without what starts in a region.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias

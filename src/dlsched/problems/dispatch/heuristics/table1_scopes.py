@@ -1,7 +1,5 @@
 """Where a workload may run by the scopes of queues and of allocation (MAST, Table 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Clusters, workloads and tenants from the paper's distributions (MAST, sections 4.2, 5.1)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

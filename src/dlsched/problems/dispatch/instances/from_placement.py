@@ -1,7 +1,5 @@
 """From data placement to dispatch: what a placement and its replicas let start."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction

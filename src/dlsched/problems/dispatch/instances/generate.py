@@ -1,7 +1,5 @@
 """Random instances of dispatch with the paper's distributions, and examples worked out by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a cluster's state to the instance of dispatch for one pass, and back (MAST, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate

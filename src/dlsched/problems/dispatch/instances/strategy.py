@@ -1,7 +1,5 @@
 """Random small instances of dispatch."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Picture of dispatch: every machine with what runs, starts and is preempted, and what waits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """A relaxation of dispatch: machines of a cluster that are equal when empty are one large one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A batch, exactly: count tasks on blocks of equal machines, place them, divide what fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The program of a batch over blocks of equal machines: tasks are counted, not placed."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

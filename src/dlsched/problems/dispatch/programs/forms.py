@@ -1,7 +1,5 @@
 """Forms for proofs beside the model: the program of `classes`, which counts tasks on machines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

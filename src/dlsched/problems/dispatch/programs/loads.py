@@ -1,7 +1,5 @@
 """The loads of one machine, and the largest weight of tasks that it can have, in integers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice

@@ -1,7 +1,5 @@
 """From solutions to counts by block, and back: which machine gets which task."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

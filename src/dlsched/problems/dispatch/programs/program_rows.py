@@ -1,7 +1,5 @@
 """An integer program of dispatch as it is written: columns, rows of whole numbers, levels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction

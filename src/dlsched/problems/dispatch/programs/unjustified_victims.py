@@ -1,7 +1,5 @@
 """Solutions in which every victim makes room for something of a higher priority."""
 
-from __future__ import annotations
-
 from dlsched.problems.dispatch.definition.ranking import rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 

@@ -1,7 +1,5 @@
 """The machines' free resources as arrays: what a regional scheduler keeps in memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

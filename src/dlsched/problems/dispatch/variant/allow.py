@@ -1,7 +1,5 @@
 """What a variant's `allow` says of dispatch: on which machines a pending job may run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Variants in which jobs may run only on some machines, by counts on classes of equal machines."""
 
-from __future__ import annotations
-
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.exact import bounds_of, from_best, solve_classes

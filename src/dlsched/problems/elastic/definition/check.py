@@ -1,7 +1,5 @@
 """The definition of elastic: the violations and the objective of an allocation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from dlsched.problems.elastic.definition.job_choices import (

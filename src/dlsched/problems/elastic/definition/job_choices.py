@@ -5,8 +5,6 @@ one capacity their number alone. A running job keeps its base workers where they
 capacities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """Brute force for elastic."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Exact methods and the bound for elastic: the integer program, and a dynamic program."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, TypeAlias
 

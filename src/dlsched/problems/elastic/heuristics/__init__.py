@@ -1,7 +1,5 @@
 """Lyra's two phases (section 5.2), and the baselines."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

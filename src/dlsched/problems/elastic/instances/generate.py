@@ -1,7 +1,5 @@
 """Random elastic epochs with the paper's statistics, and the paper's own examples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """From a cluster's state to the instance of elastic for one epoch (Lyra, section 5.2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

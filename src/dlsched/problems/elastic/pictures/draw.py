@@ -1,7 +1,5 @@
 """Picture of elastic: a row of GPUs per job with its running time; many jobs by their size."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -3,8 +3,6 @@
 One class, as each step uses the incumbent and the bounds of those before it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ is, of the convex hull of each job's items (Sinha and Zoltners, 1979). They are 
 point; the bound is then computed from them in integers, in 2**-shift units, so it is exact.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import operator

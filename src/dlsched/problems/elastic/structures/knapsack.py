@@ -7,8 +7,6 @@ launches its job on slow GPUs. Times are multiples of the reductions' granularit
 and exact unless that has thousands of digits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reductions as whole multiples of one unit, so that sums of them are exact."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ A choice dominates another one that takes no fewer GPUs of any capacity and save
 Comparisons are exact, of integers where possible: fractions would take most of the time of `dp`.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Iterator

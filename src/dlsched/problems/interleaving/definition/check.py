@@ -1,7 +1,5 @@
 """The definition of interleaving: the violations and the efficiency of a grouping."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Brute force for interleaving."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Instance and solution of interleaving: which jobs share GPUs (Muri, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Exact methods for interleaving, and the bound that they prove."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

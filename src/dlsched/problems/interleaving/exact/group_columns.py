@@ -7,8 +7,6 @@ integer program over the others finds the optimum. With many distinct jobs the r
 of `large_relaxation`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Large-neighbourhood search: remove some groups and regroup their jobs by integer programming."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import GroupPool

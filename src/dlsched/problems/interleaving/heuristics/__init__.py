@@ -1,7 +1,5 @@
 """Muri's grouping as printed and as published code, searches of our own, and the baselines."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

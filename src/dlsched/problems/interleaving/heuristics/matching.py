@@ -8,8 +8,6 @@ whose slack is at least sum(u) - W is in no heavier matching. Where that leaves 
 are added to the relaxation (`odd_sets`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

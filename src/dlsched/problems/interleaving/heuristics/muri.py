@@ -1,7 +1,5 @@
 """Muri's rounds of matching: Algorithm 1, the authors' public code, and a variant of ours."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import repeat

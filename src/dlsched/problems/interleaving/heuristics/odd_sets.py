@@ -6,8 +6,6 @@ matching by the sum of u plus the sum of z_B (|B| - 1) / 2 (Edmonds 1965). The s
 linear program over few edges: at its optimum without them, edges at 1/2 are odd cycles.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.tunables import MATCHING

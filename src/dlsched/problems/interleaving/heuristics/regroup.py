@@ -1,7 +1,5 @@
 """The parts of `regroup`: pairs of groups divided anew, and an integer program for few groups."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Tunables of Muri's matchings and of `regroup`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

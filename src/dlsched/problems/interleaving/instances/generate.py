@@ -1,7 +1,5 @@
 """Random interleaving instances with the paper's statistics, and the paper's own examples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

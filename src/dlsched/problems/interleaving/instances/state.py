@@ -1,7 +1,5 @@
 """From a cluster's state to the jobs that Muri groups (Muri, Algorithm 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any

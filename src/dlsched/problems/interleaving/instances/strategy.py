@@ -1,7 +1,5 @@
 """A Hypothesis strategy for small interleaving instances."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

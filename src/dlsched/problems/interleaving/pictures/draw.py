@@ -1,7 +1,5 @@
 """Picture of interleaving: the iterations of groups, with a lane for each resource."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 

@@ -9,8 +9,6 @@ are higher; in the beginning there are those of full efficiency, weight / k for 
 pass lists all groups above its prices, the least increase that none of these exceeds is better.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ are enumerated anew (`priced_groups`), in integers throughout: a group's worth i
 multiple of the unit that the proof's prices have.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

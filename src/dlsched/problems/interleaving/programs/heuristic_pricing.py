@@ -6,8 +6,6 @@ value is largest, until nothing changes. All starts advance at once, as arrays. 
 are not among those returned.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

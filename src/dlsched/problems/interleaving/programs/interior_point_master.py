@@ -6,8 +6,6 @@ interior-point method stops without a basis: its prices lie in the middle of the
 new groups are found in far fewer rounds than from a vertex.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -11,8 +11,6 @@ is stopped. If it lists all groups above the prices, and they are few, the least
 prices which no listed group exceeds gives the bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

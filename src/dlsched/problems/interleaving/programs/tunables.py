@@ -1,7 +1,5 @@
 """Tunables of column generation, of small instances and of large ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

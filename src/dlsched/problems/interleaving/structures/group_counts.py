@@ -1,7 +1,5 @@
 """How many groups there are, and which exact method suits an instance."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

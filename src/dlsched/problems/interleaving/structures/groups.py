@@ -4,8 +4,6 @@ Every stage is the double nearest to the instance's decimal, and gamma is comput
 k * k of them by additions, maxima and one division; see `GAMMA_ERROR`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache

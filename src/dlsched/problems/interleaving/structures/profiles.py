@@ -15,8 +15,6 @@ preprocessing as one stage; it is split as Table 1 splits that of the model with
 **(D)**. Stages are the same with any number of GPUs **(D)**.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 RESOURCES = ("storage", "cpu", "gpu", "network")

@@ -1,7 +1,5 @@
 """What a variant's `allow` says of interleaving: which pairs of jobs may share GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, TypeAlias

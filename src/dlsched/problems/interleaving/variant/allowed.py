@@ -1,7 +1,5 @@
 """Variants in which only some pairs of jobs may share GPUs, by column generation."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -4,8 +4,6 @@ The sigmoid is irrational, so the second part of the objective is a double with 
 at most `TOLERANCE`. Everything else is exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

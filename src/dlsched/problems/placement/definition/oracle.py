@@ -1,7 +1,5 @@
 """Brute force for placement."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from dlsched.problems.placement.definition.check import check

@@ -1,7 +1,5 @@
 """Instance and solution of placement: the home region of every table (MAST, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self

@@ -1,7 +1,5 @@
 """Bounds for placement: what indivisible tables and jobs leave, and trees of homes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

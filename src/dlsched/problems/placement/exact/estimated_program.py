@@ -1,7 +1,5 @@
 """The program that estimates the cost from below: its points, its relaxation, its solution."""
 
-from __future__ import annotations
-
 import math
 import operator
 import time

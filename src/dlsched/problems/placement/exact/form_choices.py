@@ -1,7 +1,5 @@
 """Which forms to try for the proof of a level."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Rounds of the linear relaxation, each with the spreading rows that the one before violates."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """MAST's hill climbing, and the placement of today."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.errors import OptionError

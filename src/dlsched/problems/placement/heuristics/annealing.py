@@ -1,7 +1,5 @@
 """Simulated annealing: trials in a state, and cooling schedules, one after the other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Replica exchange: annealing at several temperatures at once, which exchange their placements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random placement instances with the statistics that MAST prints, and examples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ of their GPU type. The remaining storage goes to hot tables, up to a quota for e
 type. Decisions that the paper leaves open are marked (D).
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The demands for GPU hours that regions can have, and the gaps between them, in whole numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 With shares, the rows suit a solver's tolerances in any units of the instance.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The rows of the model's cost: squares by tangents and chords, the sigmoid by steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple

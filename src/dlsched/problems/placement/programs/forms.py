@@ -3,8 +3,6 @@
 It has no rows for what indivisible tables and jobs leave at least, since a search finds that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

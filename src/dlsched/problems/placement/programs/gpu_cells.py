@@ -5,8 +5,6 @@ several tables may run nowhere; then its bytes count as traffic, which the cell 
 item's penalty. Every other group must run in some region.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -5,8 +5,6 @@ rounding errors are bounded where they are made, in `cell_bound` and in `rounded
 subtracted; weights are applied to what they return in fractions.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Doubles on the safe side of exact numbers, and the sigmoid from below."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -8,8 +8,6 @@ at a point of the relaxation. A step from what needs a table to the table cannot
 Each choice of paths gives a valid sum, so that lengths may be doubles.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

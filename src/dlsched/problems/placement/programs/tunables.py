@@ -1,7 +1,5 @@
 """What `refinement` and the bounds are tuned by, and the precision of their arithmetic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

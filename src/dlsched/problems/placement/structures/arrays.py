@@ -1,7 +1,5 @@
 """An instance as arrays, for the searches and the estimate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

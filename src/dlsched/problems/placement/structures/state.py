@@ -1,7 +1,5 @@
 """A placement with what follows from it, as arrays that the searches keep up to date."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The definition of reclaiming: the violations and the objective of a set of returned servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution

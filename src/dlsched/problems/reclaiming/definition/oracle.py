@@ -1,7 +1,5 @@
 """Brute force for reclaiming."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from dlsched.problems.reclaiming.definition.check import evaluate

@@ -1,7 +1,5 @@
 """Instance and solution of reclaiming: which on-loan servers to return (Lyra, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """The exact method for reclaiming, the integer program, and bounds on the preempted weight."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dlsched.problems.reclaiming import model

@@ -5,8 +5,6 @@ update the costs of the jobs' other servers. They differ in what a job adds to t
 cost of a server. `scf` and `random` choose all servers at once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.errors import OptionError

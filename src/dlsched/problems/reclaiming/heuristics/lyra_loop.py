@@ -1,7 +1,5 @@
 """The greedy loop of Lyra (section 4): return the cheapest server, update the costs, and repeat."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 

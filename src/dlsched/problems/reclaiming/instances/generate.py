@@ -1,7 +1,5 @@
 """Random reclaiming instances with the paper's statistics, and the paper's own example."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """From a cluster's state to the instance of reclaiming (Lyra, section 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dlsched.problems.reclaiming.definition.schema import Instance

@@ -1,7 +1,5 @@
 """Picture of reclaiming: the GPUs of every server, by job or by what happens to them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from dlsched.display.drawing.cells import NAMED, Mark, Owner, Picture, Piece

@@ -1,7 +1,5 @@
 """Which job is on which server, as arrays for loops."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Server preemption costs (Lyra, section 4): what a job adds to its base servers, by rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

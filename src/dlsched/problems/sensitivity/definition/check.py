@@ -1,7 +1,5 @@
 """The definition of sensitivity: violations and objective of an allocation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 

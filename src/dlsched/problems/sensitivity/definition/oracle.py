@@ -1,7 +1,5 @@
 """Brute force for sensitivity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Instance and solution of sensitivity: CPUs, memory and servers of jobs (Synergy, section 4)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self

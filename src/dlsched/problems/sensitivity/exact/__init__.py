@@ -1,7 +1,5 @@
 """Exact methods for sensitivity: the direct integer program, and whole-server patterns."""
 
-from __future__ import annotations
-
 import logging
 
 from dlsched.problems.sensitivity import model

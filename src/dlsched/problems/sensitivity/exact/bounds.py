@@ -1,7 +1,5 @@
 """Bounds `pooled` and `synergy_opt` (Synergy, section 4.1); the prices' is `Lagrangian`."""
 
-from __future__ import annotations
-
 from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (

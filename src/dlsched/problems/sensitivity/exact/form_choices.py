@@ -1,7 +1,5 @@
 """Which forms to try for the proof of a level."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Both levels over whole-server patterns: the throughput; with it held, the split jobs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The exact method that solves the model with every server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

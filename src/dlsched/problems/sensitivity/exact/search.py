@@ -1,7 +1,5 @@
 """What both levels over whole-server patterns share: incumbent, bounds, integer programs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Synergy's TUNE (section 4.2) and GREEDY (section 3.3), their baselines, and our heuristics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """A heuristic of this library: patterns from the relaxation's prices, then dives and programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Synergy-TUNE (Synergy, section 4.2): the method, and the placement of one job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any

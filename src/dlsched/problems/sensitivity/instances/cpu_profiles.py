@@ -1,7 +1,5 @@
 """Seconds per epoch by number of CPUs: which numbers to measure, and the error in between."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Measured profiles (JSON) as sensitivity instances."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

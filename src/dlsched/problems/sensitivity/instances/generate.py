@@ -1,7 +1,5 @@
 """Random sensitivity instances with the paper's mixes, and examples worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar

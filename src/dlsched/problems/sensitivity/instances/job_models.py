@@ -1,7 +1,5 @@
 """Models with their profiles and iteration times, and which of them the next job trains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path

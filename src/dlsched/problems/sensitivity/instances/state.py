@@ -1,7 +1,5 @@
 """From a cluster's state to the jobs of one round, and back (Synergy, sections 3.2 and 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Random small sensitivity instances."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

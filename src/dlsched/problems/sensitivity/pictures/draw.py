@@ -1,7 +1,5 @@
 """Picture of sensitivity: the GPUs, CPUs and memory in use on every server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Synergy-OPT as the paper states it (section 4.1), in cvxpy."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

@@ -15,8 +15,6 @@ number S of split jobs, where s_o = 1 for an option of a split job:
                 - throughput F.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,8 +6,6 @@ options are left out only if their reduced costs at the proof's prices are too l
 find solutions and proofs but the instance's own data (its undominated choices) and `granularity`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The first patterns of a master problem: of a packing, or of a solution."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """The master problem of choices and server patterns: its columns, their prices, its bounds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Stage one of Synergy-OPT (section 4.1.1) for types of jobs: the cluster as one machine."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Sequence

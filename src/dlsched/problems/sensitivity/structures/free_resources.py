@@ -1,7 +1,5 @@
 """Free and allocated resources of the servers while jobs are placed, in integers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

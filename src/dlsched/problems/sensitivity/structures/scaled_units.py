@@ -1,7 +1,5 @@
 """Scaling of CPUs and memory for solvers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -5,8 +5,6 @@ depend on profiles: jobs with equal amounts per GPU share a kind of item, so tha
 describe any number of jobs. A pattern is the number of items of each kind on one server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

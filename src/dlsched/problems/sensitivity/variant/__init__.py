@@ -1,7 +1,5 @@
 """Hooks of variants: which jobs may be on one server, and what the model leaves out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

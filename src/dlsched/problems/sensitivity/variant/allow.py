@@ -1,7 +1,5 @@
 """What a variant's `allow` says of sensitivity: which jobs may be on one server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ each other then change places until the rule allows every server, and where they
 optimum. Else the rule is stated on the model with every server, if that is small enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -6,8 +6,6 @@ part at least is missing on every server. Of parts of which any r are such a set
 there, which is one row.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice

@@ -4,8 +4,6 @@ It stands apart from `model`, which would not read better with it: it replaces c
 throughput for the jobs that a variant names, which are known only after its functions were called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

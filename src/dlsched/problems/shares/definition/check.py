@@ -1,7 +1,5 @@
 """The definition of shares: what a job's time is worth, and which times are possible."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction

@@ -4,8 +4,6 @@ It knows neither kinds of jobs nor totals: a column is the time of one job, or o
 same GPUs, on a type.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Instance and solution of shares: the time of each job on each type of GPU (Gavel)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, Self
 

@@ -3,8 +3,6 @@
 Water filling (Gavel) goes on with the least value of the others, and so on.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Which form to try for the proof of a level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dlsched.problems.shares.definition.check import value_of

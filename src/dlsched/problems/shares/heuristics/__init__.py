@@ -1,7 +1,5 @@
 """Shares without a program: each job has an equal part of the cluster."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from dlsched.problems.shares.definition.schema import Instance, Solution

@@ -1,7 +1,5 @@
 """Instances of shares."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameters of the library's instances of shares."""
 
-from __future__ import annotations
-
 from dlsched.library import LibraryEntry
 
 _OBJECTIVES = ("max_min", "makespan", "finish_time", "total")

@@ -1,7 +1,5 @@
 """Rates of models: files of Gavel's public code, and instances of these."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Hypothesis strategy for small instances of shares."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any

@@ -1,7 +1,5 @@
 """Picture of shares: a row for each job, its time on each type of GPU."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from dlsched.display.drawing.cells import SHARES, Mark, Owner, Picture, Piece

@@ -1,7 +1,5 @@
 """The form for proofs: the model with rows of integers, of finish times tangents at a value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ The mean of a solution over all permutations of equal jobs is as good, by symmet
 over the total times of kinds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

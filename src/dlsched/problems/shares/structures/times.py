@@ -1,7 +1,5 @@
 """From total times of kinds of jobs to shares of jobs, and back."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction

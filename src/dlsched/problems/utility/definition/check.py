@@ -1,7 +1,5 @@
 """The definition of utility: the violations of a schedule, and its utility."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Brute force for utility, from the definition alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache

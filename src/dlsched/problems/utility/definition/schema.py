@@ -1,7 +1,5 @@
 """Instance and solution of utility: which GPUs each gang job gets in each slot (Hadar)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self

@@ -1,7 +1,5 @@
 """Exact methods: the integer program, and Dantzig-Wolfe over jobs' schedules, with its bound."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which forms to try for the proof of the utility."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ slot and a set of types, add up to prices of types, whose bound is at least as t
 gang are in every set that contains one of its masks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

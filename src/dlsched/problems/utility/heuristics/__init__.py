@@ -1,7 +1,5 @@
 """Hadar, insertion with neighbourhood search, and the baselines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

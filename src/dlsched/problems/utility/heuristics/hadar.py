@@ -4,8 +4,6 @@ Repairs to Algorithm 2, each with a test: read literally it minimises cost, and 
 costs 0; here it maximises the sum of payoffs, each at the prices before the job's own GPUs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Hadar's prices of GPUs, which grow with their use (section III-B, eq. 5 to 7)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

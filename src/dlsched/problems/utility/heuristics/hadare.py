@@ -1,7 +1,5 @@
 """HadarE: Hadar decides which copies of forked jobs run (section V-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Insertion of jobs one by one into the free GPUs, and neighbourhood search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Policies of the comparators, and of forked jobs: which run in the next slot, on which GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product

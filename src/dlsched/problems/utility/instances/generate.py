@@ -1,7 +1,5 @@
 """Random utility instances with the paper's statistics, and the paper's own example."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """From a cluster's state to the problem of its jobs from then on, and back (Hadar, section III)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

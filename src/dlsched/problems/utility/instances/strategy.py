@@ -1,7 +1,5 @@
 """Random small utility instances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

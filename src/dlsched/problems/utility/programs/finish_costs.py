@@ -6,8 +6,6 @@ be left. An amount is known by the least sum of gains that does it: a combinatio
 one does the other, too. ``least[p]`` is the least cost of doing amount p in the slots so far.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

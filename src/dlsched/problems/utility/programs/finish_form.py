@@ -9,8 +9,6 @@ bounds the utility of all schedules, by Lagrange's relaxation, and a finish in w
 bound is below the target is left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -11,8 +11,6 @@ A GPU slot is of use to all that finishes in its period or later, so its price i
 duals from there to the end. That such prices bound all schedules does not depend on this program.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.errors import SolverFailure

@@ -6,8 +6,6 @@ at which speed. It says for each job and vector of prices that its runs cost at 
 costs up to its finish. Its relaxation is at least as tight as the bound of any of the prices.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -5,8 +5,6 @@ the largest utility minus cost of a schedule of its own (Hadar's dual D2). One p
 computes the latter for every finish slot at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -7,8 +7,6 @@ utility, no schedule that is as good has this run. The same holds for the slots 
 finish, and for its not running. Jobs do no more work than they need in such schedules.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ a slot, not on which GPUs. A set of gangs fits if Hall's condition holds: for ev
 the gangs that can use only these types need no more GPUs than there are of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

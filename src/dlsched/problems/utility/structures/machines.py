@@ -1,7 +1,5 @@
 """Gangs on machines: from speeds to GPUs of each type, and from these to machines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias

@@ -6,8 +6,6 @@ follow each other are in one stage, so that stages are exact where the gains hav
 as well. They are far fewer than the sums: few sums are small, and few amounts left are large.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache

@@ -3,8 +3,6 @@
 A job is complete when the gains of its slots add up to its iterations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a variant's `allow` says of utility: when a job may run, and at which speeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Variants in which jobs may run only in some slots and at some speeds, by Dantzig-Wolfe."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dlsched.errors import OptionError

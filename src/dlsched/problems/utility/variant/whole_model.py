@@ -1,7 +1,5 @@
 """What the model leaves out of solutions, for variants: unfinished runs, speeds as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The definition of workers: the violations and the objective of a placement."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Brute force for workers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 

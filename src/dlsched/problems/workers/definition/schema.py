@@ -1,7 +1,5 @@
 """Instance and solution of workers: the server of each worker of each job (Lyra, section 5.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, Self
 

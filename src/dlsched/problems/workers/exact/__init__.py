@@ -1,7 +1,5 @@
 """Exact methods for workers: by arcs, and by the model with its servers one by one."""
 
-from __future__ import annotations
-
 from dlsched.errors import OptionError
 from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance

@@ -1,7 +1,5 @@
 """Which forms to try for the proof of a level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dlsched.problems.workers.definition.schema import Instance, Solution

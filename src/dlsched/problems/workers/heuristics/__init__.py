@@ -1,7 +1,5 @@
 """Lyra's best-fit decreasing for workers (section 5.3), two variants of it, and a baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

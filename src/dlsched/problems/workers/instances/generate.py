@@ -1,7 +1,5 @@
 """Random workers instances on Lyra's fleet, with the jobs that run there, and small examples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """From a cluster's state to the instance of workers for the waiting jobs (Lyra, section 5.3)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """From a placement to the instance of reclaiming: which loan servers can then be returned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

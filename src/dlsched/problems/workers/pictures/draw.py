@@ -1,7 +1,5 @@
 """Picture of workers: the GPUs of every server, and the workers that are placed there."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from dlsched.display.drawing.cells import NAMED, Mark, Owner, Picture, Piece

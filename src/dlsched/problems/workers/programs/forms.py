@@ -1,7 +1,5 @@
 """The form for proofs beside the model: the program of `arc_flow`, which is much smaller."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Job types, classes of servers, workers that can replace each other, and numbers of them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Pools are tried in order; a job's base workers are placed all or none.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The table of formats that are read, and which one a file is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -11,8 +11,6 @@ together, or for more while an init container runs. Finished pods are deleted: t
 Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/, Workload.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -15,8 +15,6 @@ the ``gpus`` held there. Times are dates without a time zone. A time may be null
   shorter than it was, and may seem to end before it started.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

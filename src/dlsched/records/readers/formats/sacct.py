@@ -5,8 +5,6 @@ array, a component of a heterogeneous job and an earlier run of a requeued job (
 their own; steps (``123.batch``) are skipped.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -11,8 +11,6 @@ Source: Chapin and others, Benchmarks and Standards for the Evaluation of Parall
 JSSPP 1999; https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """A workload with the cluster that it is for, by the generator's name."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The workload and the cluster of Hadar's simulation (section IV)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The traces of the paper are not public. What follows states what was made up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Final

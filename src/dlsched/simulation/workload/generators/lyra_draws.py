@@ -3,8 +3,6 @@
 What the paper does not state is made up **(D)**.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Final

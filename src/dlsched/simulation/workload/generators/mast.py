@@ -1,7 +1,5 @@
 """Workloads and clusters like MAST's (sections 2, 4.2 and 5.1): sizes, durations, priorities."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Muri's workloads (section 6.1): Philly's jobs, whose models are drawn from Table 3."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Synergy's workloads (section 5.1): running times, arrivals, models and sizes."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A set is a function of the jobs as rows of data (the fields of `workload.job.Job
 returns the rows with more fields, and the data of further fields of the workload.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias

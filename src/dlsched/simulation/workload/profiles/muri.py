@@ -1,7 +1,5 @@
 """Muri's jobs: stages as the trace records them, and restart overheads by model and GPUs."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Sia's jobs: models with their goodput, and the authors' workloads."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from fractions import Fraction

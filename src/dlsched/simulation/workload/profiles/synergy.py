@@ -1,7 +1,5 @@
 """Synergy's jobs: models with their profiles, and the authors' traces."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
