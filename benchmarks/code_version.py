@@ -1,7 +1,5 @@
 """Which code made rows: the commit, the modules that were used, and what these say."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of `published` and `claims_only` find these, and what the library's own tests share."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -6,8 +6,6 @@ Writes results, solutions, a report and pictures to results/demo, and prints the
 are those of suites/demo.toml; suites/library.toml has every shipped instance.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import multiprocessing

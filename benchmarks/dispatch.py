@@ -3,8 +3,6 @@
 Times are CPU seconds of the process, on one thread: on an idle machine they are what one waits.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Elastic: what phase one launches, and what GPUs of training and on loan are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ to it, with the level at which they first differ. A test (tests/test_retirement.
 rows which methods could be retired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`frontier` on three library instances: every nondominated point of two levels, drawn as well."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Hadar and HadarE on five nodes with one GPU each: the batches of section VI, Theorem 3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

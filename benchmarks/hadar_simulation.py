@@ -3,8 +3,6 @@
 Every simulation is audited. Rates are those of ../shared/data/gavel.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Sections of `utility.py`, which runs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

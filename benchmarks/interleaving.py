@@ -1,7 +1,5 @@
 """Interleaving: heads of Muri's queues, and Muri's rounds against other matchings."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

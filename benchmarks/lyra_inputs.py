@@ -1,7 +1,5 @@
 """Workloads and clusters of Lyra's simulation: drawn by seed, resampled, and the testbed's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Other readings of Lyra's rules and baselines, which its simulation is compared with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

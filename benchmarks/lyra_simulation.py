@@ -3,8 +3,6 @@
 A scheme's policy, workload and options are in lyra_cases.toml. Every simulation is audited.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import time

@@ -1,7 +1,5 @@
 """GPU time that the jobs of one of Lyra's simulations hold, by cluster."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 

@@ -9,8 +9,6 @@ as other programs of the machine make all ways slower. MANY_RUNS states another 
 executors that are not installed are left out.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import importlib.util

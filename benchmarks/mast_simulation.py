@@ -3,8 +3,6 @@
 Every simulation is audited. Times are CPU seconds of everything but the audit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

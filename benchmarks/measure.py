@@ -9,8 +9,6 @@ texts; "table" is the number of a section's table, if its tables are not made of
 Each section is measured in a process of its own, so that its stamp has the modules that it used.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import re

@@ -4,8 +4,6 @@ Needs the traces of ../shared/data/muri. Every simulation is audited from its lo
 depend less than seconds on what else the machine does.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Needs ../shared/data/muri. Every simulation is audited.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ processor time of the whole sweep, all processes together, less the seconds that
 checker took, divided by the number of runs. It has the making of the instances.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

@@ -1,7 +1,5 @@
 """Placement: a day at full size, v1 against v2, demand by region, replicas, bounds."""
 
-from __future__ import annotations
-
 import resource
 import time
 from collections.abc import Iterator, Sequence

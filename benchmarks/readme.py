@@ -6,8 +6,6 @@ Runs the demo, with 80 columns, and writes its output into README.md, without th
 middle; writes docs/pictures/overview.svg and overview-narrow.svg from the demo's results.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

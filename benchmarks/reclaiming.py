@@ -1,7 +1,5 @@
 """Reclaiming: how near Lyra's choice of servers is to an optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from claims_only.nearest import nearest_optimum

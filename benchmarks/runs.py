@@ -1,7 +1,5 @@
 """Rows of instances by methods: most sections on a problem are such, as arguments in their page."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence

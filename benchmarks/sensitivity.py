@@ -4,8 +4,6 @@ Times are processor seconds of one process on one thread, unless a section says 
 measured profiles are those of ../shared/data/synergy.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -1,7 +1,5 @@
 """Sia, Pollux and Gavel on the public workloads of Sia's authors, in ../shared/data/sia."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

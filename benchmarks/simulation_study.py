@@ -1,7 +1,5 @@
 """The simulation study: every policy of docs/simulation.md on ten workloads each, with bounds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

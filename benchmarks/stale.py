@@ -3,8 +3,6 @@
 python benchmarks/stale.py [page ...]
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 variables and sparse matrices, which cvxpy prepares much faster.
 """
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 

@@ -4,8 +4,6 @@ Every simulation is audited, but for those of the published variant with other s
 and with Themis's order, whose logs are long. They use the profiles of ../shared/data/synergy.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import time

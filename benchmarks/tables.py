@@ -14,8 +14,6 @@ becomes the headers. With `pairs`, lines are ratios of one row's means to anothe
 with `spread`, they are the mean and the range of columns.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 import sys

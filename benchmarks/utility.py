@@ -1,7 +1,5 @@
 """Utility: section IV of Hadar's paper, rounds, HadarE against the divisible load."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

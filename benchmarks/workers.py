@@ -1,7 +1,5 @@
 """Workers: first fit, which best fit is compared with, and what groups are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

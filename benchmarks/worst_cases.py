@@ -1,7 +1,5 @@
 """The worst small instance found for each heuristic and baseline; the same one on every run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ The tables are those of benchmarks/tables, whose files say what is drawn. Pictur
 plate on light and dark pages.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter, defaultdict

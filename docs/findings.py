@@ -6,8 +6,6 @@ Each number is read from a cell of benchmarks/figures, as those of the claims ar
 the pages with what this writes today.
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from pathlib import Path

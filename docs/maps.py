@@ -6,8 +6,6 @@ The maps of the problems' folders stand on docs/problems/<problem>.md, that of a
 docs/architecture.md, each between two marks. A test compares the pages with what this writes.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

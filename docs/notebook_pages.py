@@ -6,8 +6,6 @@ A test runs them again and compares what they print. Not by mkdocs-jupyter, whic
 more packages (nbconvert, jupytext and theirs) for what `page` does.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import tempfile

@@ -3,8 +3,6 @@
 The files stay where they are read on their own; here their links are turned to the site's pages.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from importlib import import_module

@@ -3,8 +3,6 @@
 A narrow window scrolls the picture.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import io

@@ -5,8 +5,6 @@
 A test compares the page with what this writes today; another one reads which methods have a place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

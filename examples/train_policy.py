@@ -9,8 +9,6 @@ weights are found by the evolution strategy CMA-ES of the library cmaes (Hansen 
 with the weights of each member of a generation.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterable

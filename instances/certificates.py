@@ -8,8 +8,6 @@ one higher, and once a multiplier is another. docs/proofs.md says where a checke
 it is built.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import tempfile

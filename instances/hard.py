@@ -8,8 +8,6 @@ the checker confirms and a bound replace those of the index if they are better. 
 these lines as they are. An instance that is closed here becomes one of another kind.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

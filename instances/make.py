@@ -11,8 +11,6 @@ again; with `--anew` they are drawn again, too, and the index names the commit t
 instances are made by `hard.py`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -11,8 +11,6 @@ level. It is written to ``<problem>/bounds/<name>.json.gz`` and the index if the
 with `--anew` as good.
 """
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """What may import what, what proofs share with their check, and that `import dlsched` is light."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

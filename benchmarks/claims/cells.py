@@ -1,7 +1,5 @@
 """Cells of the stored rows: what a row of claims may quote."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from pathlib import Path

@@ -4,8 +4,6 @@ Every measured number is read from benchmarks/rows: `python benchmarks/claims/re
 `make claims`, writes the pages again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from math import isnan
 from pathlib import Path

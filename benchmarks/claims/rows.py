@@ -5,8 +5,6 @@ In a text ``{name}`` is a cell as printed, ``{name:.2f}`` its number in that for
 with several numbers, a mean and its range, is a list: ``{max(a):.1f}``, ``{last(a):.1f}``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import statistics

@@ -1,7 +1,5 @@
 """What is possible if the future is known: list scheduling, with a local search over the order."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

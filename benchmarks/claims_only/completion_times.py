@@ -1,7 +1,5 @@
 """Completion times when jobs are served in an order of priority (Lyra, Tables 3 and 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple

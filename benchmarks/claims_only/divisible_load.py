@@ -1,7 +1,5 @@
 """The fewest slots that forked jobs (HadarE, section V) take if work is divisible at will."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linprog
 

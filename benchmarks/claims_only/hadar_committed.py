@@ -1,7 +1,5 @@
 """Hadar as its proof has it: each job gets a schedule when it arrives, and keeps it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

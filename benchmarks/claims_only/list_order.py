@@ -1,7 +1,5 @@
 """List scheduling: jobs in an order that is given, each in one of its modes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product

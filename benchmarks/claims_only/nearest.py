@@ -1,7 +1,5 @@
 """The optimum that has the most servers in common with a given solution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

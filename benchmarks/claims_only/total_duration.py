@@ -1,7 +1,5 @@
 """The smallest total duration: the fewest slots in which every job can finish."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from typing import Any
 

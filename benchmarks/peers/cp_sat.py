@@ -1,7 +1,5 @@
 """OR-Tools CP-SAT on the compiled model, level by level; all columns must be integer."""
 
-from __future__ import annotations
-
 from benchmarks.peers.levels import Answer, by_levels
 
 from dlsched import Claim

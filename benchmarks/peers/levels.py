@@ -4,8 +4,6 @@ Every solver gets the same rows and columns. Levels are solved one after another
 values of the earlier ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """scipy.optimize.milp and SCIP on the compiled model; one thread, the run's time limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

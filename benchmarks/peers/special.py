@@ -1,7 +1,5 @@
 """Peers for one problem: networkx on the dense graph, SCIP on placement's squares as they are."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from itertools import combinations
 

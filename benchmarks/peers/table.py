@@ -1,7 +1,5 @@
 """Rows of the peers' tables, from sweeps of suites/peers.toml (sizes) and peers_regimes.toml."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -4,8 +4,6 @@ Times and metrics are compared within a relative tolerance of `TOLERANCE`. The s
 speeds and overheads themselves: they are not recomputed, only used.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from bisect import bisect_left, bisect_right

@@ -10,8 +10,6 @@ a share `NEAR` of the time, and complete early by the same share, or by `JOINED`
 `early`.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

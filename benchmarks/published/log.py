@@ -6,8 +6,6 @@ last completion; ``slack``, the seconds within which two events are one; and whe
 0 and all others hold GPUs beside each other, ``layers``, which is ``"priority"``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

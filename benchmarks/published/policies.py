@@ -1,7 +1,5 @@
 """Which simulator has which policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from published.muri import run as run_muri

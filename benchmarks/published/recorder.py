@@ -1,7 +1,5 @@
 """What happens in a published simulator as rows of the log: a segment while nothing changes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

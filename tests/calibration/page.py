@@ -4,8 +4,6 @@
 which stay as they are; ``--slow`` measures these as well, in about ten minutes.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What MAST (OSDI'24) prints of workloads, as in instances of dispatch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any

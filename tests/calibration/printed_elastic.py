@@ -1,7 +1,5 @@
 """What Lyra prints of the jobs of its scheduling epochs (section 5.2)."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from statistics import fmean
 from typing import Any

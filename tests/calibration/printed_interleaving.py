@@ -1,7 +1,5 @@
 """What Muri prints of its models; the numbers of GPUs in its authors' traces."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from statistics import fmean
 from typing import Any

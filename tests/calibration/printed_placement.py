@@ -1,7 +1,5 @@
 """What MAST (OSDI'24) prints of tables and jobs, as in instances of placement."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any

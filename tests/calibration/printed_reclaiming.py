@@ -1,7 +1,5 @@
 """What Lyra prints of its servers on loan (sections 2, 4, 5.3 and 7)."""
 
-from __future__ import annotations
-
 from functools import cache
 from statistics import fmean
 from typing import Any

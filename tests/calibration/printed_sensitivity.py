@@ -1,7 +1,5 @@
 """What Synergy prints of its models, its splits and its cluster; its authors' best cases."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from itertools import pairwise
 from statistics import fmean

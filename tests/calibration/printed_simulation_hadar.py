@@ -1,7 +1,5 @@
 """What Hadar prints of its simulation's workload and of its baselines (section IV)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from statistics import fmean

@@ -1,7 +1,5 @@
 """What Lyra prints of its trace, and of the baseline's queueing on it (sections 2 and 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any

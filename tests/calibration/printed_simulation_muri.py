@@ -1,7 +1,5 @@
 """What Muri's authors print and publish of their first trace, and of baselines on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any

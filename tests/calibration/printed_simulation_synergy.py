@@ -1,7 +1,5 @@
 """What Synergy prints of its simulated workloads, and of their completion times in proportion."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from statistics import fmean, median
 from typing import Any

@@ -1,7 +1,5 @@
 """What Hadar prints of its workload, and what Gavel's authors measured of the same models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from statistics import fmean

@@ -1,7 +1,5 @@
 """What Lyra prints of its fleet and of the jobs that are placed (sections 5.3 and 7.1)."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from statistics import fmean
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of printed and obtained marginals is of today."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from types import SimpleNamespace

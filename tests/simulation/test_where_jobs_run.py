@@ -1,7 +1,5 @@
 """Where jobs run: every policy on clusters with types, partitions and outages."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable

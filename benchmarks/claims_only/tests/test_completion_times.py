@@ -1,7 +1,5 @@
 """Lyra's Tables 3 and 4 to the printed digits, and completion times worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from claims_only.completion_times import jct
 from elastic_instances import epoch, job

@@ -1,7 +1,5 @@
 """The linear program's duration is below that of every fork."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

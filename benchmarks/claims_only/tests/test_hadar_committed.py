@@ -1,7 +1,5 @@
 """Hadar as the proof of Theorem 2 has it, by hand and on the stream that breaks the ratio."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Waits, violations, preemptions and the allocation rate, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from claims_only.latency import allocation_rate, preemptions, violations, waits
 from simulation_cases import audited

@@ -1,7 +1,5 @@
 """The nearest optimum, against brute force over all optima."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """The fewest slots of Hadar's example (section II-A, Figure 1)."""
 
-from __future__ import annotations
-
 from claims_only.total_duration import total_duration
 
 import dlsched

@@ -1,7 +1,5 @@
 """AntMan: guaranteed jobs hold GPUs, opportunistic ones use what these leave over."""
 
-from __future__ import annotations
-
 import math
 from bisect import insort
 from collections.abc import Sequence

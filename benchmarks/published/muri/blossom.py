@@ -12,8 +12,6 @@ may differ from that in the other by rounding, so each direction has its own.
 All of it is in one file: numba renews what it has cached of `run_stages` only if this file changes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Which of the selected jobs share GPUs: rounds of matching, or full groups in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

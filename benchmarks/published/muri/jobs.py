@@ -1,7 +1,5 @@
 """The state of a job in the published simulator, in its own units."""
 
-from __future__ import annotations
-
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 

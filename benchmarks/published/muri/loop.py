@@ -1,7 +1,5 @@
 """The event loop that the policies of the published simulator share."""
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

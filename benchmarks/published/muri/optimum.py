@@ -5,8 +5,6 @@ cluster with the largest sum of efficiencies (Muri, equation 4), in the formulat
 ``aggregated``; but with the iteration times of the published simulator.
 """
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import numpy as np

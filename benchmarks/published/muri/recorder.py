@@ -1,7 +1,5 @@
 """What happens in the event loop of Muri's published simulator, as rows of the log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

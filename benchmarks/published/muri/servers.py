@@ -1,7 +1,5 @@
 """First fit on servers that are alike, as the published simulator places jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Shares = tuple[tuple[int, int], ...]

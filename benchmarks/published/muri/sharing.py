@@ -1,7 +1,5 @@
 """Muri-S and Muri-L: jobs in order of their service, grouped so that they share GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """SRTF and SRSF: least remaining time first, or least remaining time times GPUs."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 
 from published.muri.jobs import JobState

@@ -4,8 +4,6 @@ An event loop in floats, in which overhead is lost at every event that a job run
 that are not in the paper, and accidents of the code, are kept: the aim is the printed figures.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Themis: finish-time fairness; the job whose finish is delayed most, relative to a fair share."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

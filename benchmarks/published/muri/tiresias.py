@@ -1,7 +1,5 @@
 """Tiresias: three queues by attained service, first in, first out in each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """The rounds of Synergy's public simulator (msr-fiddle/synergy, ``simulator``)."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """The jobs of Synergy's public simulator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

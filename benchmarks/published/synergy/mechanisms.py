@@ -1,7 +1,5 @@
 """How the jobs of a round get their GPUs, CPUs and memory in Synergy's public simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple

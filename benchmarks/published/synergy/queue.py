@@ -1,7 +1,5 @@
 """The jobs present in Synergy's public simulator, and the orders in which it takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """The log of Synergy's public simulator: one segment for rounds in which nothing changes."""
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Servers of Synergy's public simulator: first fit, and TUNE's reverting of other jobs."""
 
-from __future__ import annotations
-
 from dlsched.simulation.engine.decision import PolicyError
 from published.synergy.jobs import SimulatedJob
 

@@ -1,7 +1,5 @@
 """Jobs of Muri's published simulator: small ones, random ones, and the authors' traces."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Bounds for the simulator of Muri's authors: by hand, and below every figure of its policies."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Groups of Muri's published simulator: their times, the matchings, and the optimum of a round."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Muri's published simulator on small cases: worked out by hand, or random and audited."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

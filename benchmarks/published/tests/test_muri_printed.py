@@ -1,7 +1,5 @@
 """Muri's published simulator on the authors' traces: the figures that they printed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The auditor of published simulators: random runs are sound, and changed logs are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Synergy's public simulator, repeated: its published numbers, and cases worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ oddities are there on purpose: jobs that never started or never ended, shares of
 tasks or attempts for a job.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where a job may run: the one function, and the classes of jobs and servers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
