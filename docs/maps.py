@@ -35,8 +35,9 @@ def folder_map(name: str) -> Iterator[str]:
     yield ""
     yield "| file | what it has |"
     yield "|---|---|"
-    for folder in ("definition", "model", *list(layout.FOLDERS)[1:]):
-        for path in sorted(package.glob("model.py" if folder == "model" else f"{folder}/*.py")):
+    places = ["definition/*", "model", *(f"{folder}/*" for folder in [*layout.FOLDERS][1:]), "draw"]
+    for place in places:
+        for path in sorted(package.glob(f"{place}.py")):
             if path.stem != "__init__":
                 yield f"| `{path.relative_to(package)}` | {sentence(path)} |"
 

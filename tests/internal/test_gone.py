@@ -48,9 +48,3 @@ def test_modules_and_functions(name: str) -> None:
         package, _, own = used.rpartition(".")
         assert find_spec(used) is not None or hasattr(import_module(package), own)
     assert all((ROOT / folder).is_dir() for folder in re.findall(r"benchmarks/\w+", instead))
-
-
-def test_a_picture_that_is_gone() -> None:
-    """The picture of interleaving that had two axes of its own."""
-    with pytest.raises(ImportError, match=r"draw_both is gone; use dlsched\.plot"):
-        import_module("dlsched.problems.interleaving.pictures.draw").draw_both  # noqa: B018

@@ -8,8 +8,8 @@ import pytest
 import dlsched
 from dispatch_instances import instance, job, machines, waiting
 from dlsched.problems.placement import Solution
-from dlsched.problems.placement.pictures.draw import draw_moves
-from dlsched.problems.utility.pictures.draw import draw_prices
+from dlsched.problems.placement.draw import draw_moves
+from dlsched.problems.utility.draw import draw_prices
 
 WHITE = (1, 1, 1, 1)
 

@@ -220,7 +220,7 @@ def test_missing_and_doubled_modules_are_named_with_their_places(install: Instal
     main = files[MAIN].replace("    cells=cells,\n", "")
     name = install({n: text for n, text in files.items() if n != missing} | {MAIN: main})
     said = finding_of(name, "parts").message
-    assert f"no {PACKAGE}.pictures.draw, with draw; " in said
+    assert f"no {PACKAGE}.draw, with draw; " in said
     assert f"no {PACKAGE}.definition.oracle, with brute_force" in said
     said = finding_of(install(files | {f"{PACKAGE}/oracle.py": files[missing]}), "parts").message
     assert said == f"{PACKAGE}.oracle hides {PACKAGE}.definition.oracle; remove one"

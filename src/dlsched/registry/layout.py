@@ -1,4 +1,4 @@
-"""Where the modules of a problem's package are: nine folders, or all in the package itself."""
+"""Where the modules of a problem's package are: eight folders, or all in the package itself."""
 
 import ast
 import importlib.util
@@ -18,9 +18,11 @@ FOLDERS = {
     "heuristics": "the paper's heuristic, baselines, and those of this library",
     "exact": "exact methods, bounds, and which forms a proof tries",
     "variant": "hooks of variants: `allow` and what follows from it, the whole model",
-    "pictures": "drawings",
 }
-"""From top to bottom each folder imports only those above it; ``model`` stands with programs."""
+"""From top to bottom each folder imports only those above it; ``model`` stands with programs.
+
+The module ``draw``, what the common frame of pictures draws, is in the package itself.
+"""
 MODEL = "model"
 
 _FOLDER_OF = {
@@ -28,7 +30,7 @@ _FOLDER_OF = {
     **dict.fromkeys(("generate", "library", "strategy", "state"), "instances"),
     **dict.fromkeys(("bounds", "form_choices"), "exact"),
     **dict.fromkeys(("allow", "allowed", "whole_model"), "variant"),
-    **{"forms": "programs", "draw": "pictures"},
+    "forms": "programs",
 }
 """The folder of each module that dlsched looks for by name."""
 _METHODS = ("exact", "heuristics", "bounds")

@@ -177,10 +177,3 @@ def _time_ticks(spans: Sequence[tuple[float, float]], inches: float) -> dict[flo
             if k == 0 or end == spans[-1][1] or end - begin - k * step > 0.4 * step:
                 ticks[begin + k * step] = f"{k * step:,.10g}"
     return ticks
-
-
-def __getattr__(name: str) -> None:
-    """Say what to use instead of a function that is gone."""
-    if name == "draw_both":
-        raise ImportError("draw_both is gone; use dlsched.plot twice, of instance and solution")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

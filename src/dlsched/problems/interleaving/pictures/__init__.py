@@ -1,1 +1,0 @@
-"""Drawings of instances and solutions."""
