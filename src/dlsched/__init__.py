@@ -56,7 +56,6 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def _load_renderings() -> None:
     """Import what shows dlsched's own classes as text and as HTML."""
     import_module("dlsched.display.text")
-    import_module("dlsched.display.html")
 
 
 provide(_load_renderings)

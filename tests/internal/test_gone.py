@@ -10,7 +10,7 @@ import pytest
 import dlsched
 from dlsched import registry
 from dlsched.names import MOVED
-from dlsched.registry.retired import RETIRED
+from dlsched.registry.names import RETIRED
 from dlsched.simulation import list_policies
 from dlsched.simulation.policies import find_policy
 from dlsched.variants import owner_of

@@ -1,12 +1,10 @@
 """The public calls: load, solve, verify, compare, bound, generate, model, export."""
 
 from dlsched.api.comparing import compare
-from dlsched.api.data_frames import frame_columns, from_frames
 from dlsched.api.deciding import what_if
-from dlsched.api.describing import features
+from dlsched.api.describing import features, list_instances, list_methods, list_problems
 from dlsched.api.frontiers import frontier
-from dlsched.api.generating import generate
-from dlsched.api.listing import list_instances, list_methods, list_problems
+from dlsched.api.generating import frame_columns, from_frames, generate
 from dlsched.api.loading import load, load_solution, save
 from dlsched.api.models import export, model
 from dlsched.api.next_best import best_solutions

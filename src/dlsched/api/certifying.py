@@ -6,9 +6,9 @@ from dlsched.errors import DlschedError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
 from dlsched.proofs.prove import prove_infeasible, prove_solution
 from dlsched.registry import Problem
+from dlsched.results.claims import beaten_level, refutation
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.proof import Proof
-from dlsched.results.refutation import beaten_level, refutation
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance

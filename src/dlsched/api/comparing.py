@@ -23,8 +23,7 @@ from dlsched.registry import Method, MethodLike
 from dlsched.registry.labels import distinguish, method_labels
 from dlsched.registry.methods import SOLVE_KEYWORDS, Options
 from dlsched.results.result import Result
-from dlsched.schema.envelope import Instance
-from dlsched.schema.instance_link import link_instance
+from dlsched.schema.envelope import Instance, link_instance
 from dlsched.variants import VariantProblem, owner_of
 
 if TYPE_CHECKING:

@@ -1,15 +1,49 @@
-"""What an instance looks like in numbers, for the selection of algorithms."""
+"""What there is, and what an instance looks like in numbers, for the selection of algorithms."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
+from dlsched import library, registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.schema.document import Document
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def list_problems() -> list[str]:
+    """Return the names of the problems."""
+    return registry.problem_names()
+
+
+def list_methods(problem: str) -> pandas.DataFrame:
+    """Return the methods of a problem as a table: name, kind, summary, options.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    """
+    import pandas as pd
+
+    rows = [
+        (m.name, str(m.kind), m.summary, m.options)
+        for m in registry.problem(problem).methods.values()
+    ]
+    return pd.DataFrame(rows, columns=["method", "kind", "summary", "options"])
+
+
+def list_instances(problem: str | None = None) -> list[str]:
+    """Return the names of the shipped instances, of one problem or of all."""
+    return library.names(problem)
+
 
 _ENVELOPE = ("dlsched", "problem", "name", "source", "notes")
 

@@ -33,8 +33,7 @@ from dlsched.results.result import (
     default_termination,
 )
 from dlsched.run import Run, Stage
-from dlsched.schema.envelope import Instance
-from dlsched.schema.instance_link import link_instance
+from dlsched.schema.envelope import Instance, link_instance
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)

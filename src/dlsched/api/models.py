@@ -9,8 +9,7 @@ from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import ProofLike, vipr_texts
 from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.schema.files import validate_target, write_bytes
-from dlsched.solvers.lp import lp_text
-from dlsched.solvers.mps import mps_text
+from dlsched.solvers.model_text import lp_text, mps_text
 from dlsched.solvers.standard_form import compile_model
 from dlsched.variants import VariantLike, owner_of
 

@@ -19,9 +19,8 @@ from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import closed, gap
 from dlsched.results.performance_profiles import Row
 from dlsched.results.result import Result
-from dlsched.schema.envelope import Instance
+from dlsched.schema.envelope import Instance, linked_instance
 from dlsched.schema.files import read_json
-from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
 from dlsched.text.figures import percent
 

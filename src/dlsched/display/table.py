@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dlsched import library
 from dlsched.errors import plain
 from dlsched.results import objective
+from dlsched.results.claims import standing
 from dlsched.results.objective import Bounds, ByLevel, closed, gap
-from dlsched.results.refutation import standing
 from dlsched.results.result import Result
 from dlsched.schema.quantities import to_json
 from dlsched.text.figures import display, percent, seconds

@@ -1,4 +1,4 @@
-"""A method: its kind, its function, and the options that the function takes."""
+"""A method: its kind, its function, the options that this takes, and whether it is trusted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 from dlsched.errors import OptionError, has_no_option
 from dlsched.extras import EXTRAS, require
 from dlsched.registry.option_types import validate_types
-from dlsched.registry.trusted import is_trusted
 from dlsched.results.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.solution import Solution
@@ -41,8 +40,11 @@ SOLVE_KEYWORDS = {
 _PARTS_OF_NUMPY = ("numpy.random", "numpy.ma")
 """What NumPy imports at first use: the first for the generator of a run, the second for `unique`.
 Both take as long as a run of a heuristic on a small instance."""
-_UNUSED_BY_SCIPY = ("numpy.f2py",)
-"""What SciPy imports because it takes all names of NumPy: a tenth of a first solve's time."""
+_UNUSED = {
+    "scipy": ("numpy.f2py",),  # as it takes all names of NumPy
+    "pyomo": ("scipy.stats", "scipy.integrate", "scipy.spatial"),  # at once, if SciPy is loaded
+}
+"""By library what it imports and nothing here uses: nearly half the time of a first solve."""
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -162,9 +164,10 @@ class Method:
     def load(self, on_stage: StageListener | None = None) -> None:
         """Import what `preload` names, so that no run's clock counts it."""
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
-        with left_out(*_UNUSED_BY_SCIPY):
-            for name in (*_PARTS_OF_NUMPY, *self.preload):
-                if name.partition(".")[0] in EXTRAS:
+        for name in (*_PARTS_OF_NUMPY, *self.preload):
+            library = name.partition(".")[0]
+            with left_out(*_UNUSED.get(library, ())):
+                if library in EXTRAS:
                     require(name, f"the method {self.name}")
                 else:
                     importlib.import_module(name)
@@ -211,3 +214,22 @@ def function_name(function: Callable[..., Any]) -> str:
 def module_of(function: Callable[..., Any]) -> str:
     """Return the module a callable comes from; objects and partials have that of their type."""
     return str(getattr(function, "__module__", type(function).__module__))
+
+
+_OWN: dict[int, tuple[Callable[..., Any], str]] = {}
+"""The functions that this library itself registered, with their problems, by `id`.
+
+What such a method calls certified or proved is reported so; what any other one says is a claim. By
+identity, so that no name, attribute or equality makes a function of another package one of ours.
+"""
+
+
+def trust(function: Callable[..., Any], problem: str) -> None:
+    """Record a function as this library's own method of a problem."""
+    _OWN[id(function)] = function, problem
+
+
+def is_trusted(function: object, problem: str) -> bool:
+    """Whether this library itself registered this very function as a method of a problem."""
+    known, registered_for = _OWN.get(id(function), (None, ""))
+    return known is function and registered_for == problem

@@ -1,4 +1,4 @@
-"""The names of the problems: those of this package, and those of others by entry points."""
+"""The names of the problems, here and by entry points of others, and of methods that are gone."""
 
 import os
 import sys
@@ -56,3 +56,27 @@ def problem_names() -> list[str]:
 def is_problem(name: str) -> bool:
     """Whether there is a problem of this name; entry points are read only if it is not built in."""
     return name in BUILT_IN or name in problem_names()
+
+
+RETIRED: dict[tuple[str, str], str] = {
+    ("dispatch", "aggregated"): "exact, or lp",
+    ("dispatch", "clusters"): "classes",
+    ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
+    ("elastic", "prices"): "dp",
+    ("placement", "milp"): "refinement",
+    ("placement", "short_annealing"): "annealing",
+    ("reclaiming", "scf_updated"): "scf",
+    ("sensitivity", "balance"): "price_round",
+    ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
+    ("simulation", "hadare_copies"): "hadare",
+    ("simulation", "list_order"): "backfill with order=priority, or srsf",
+    ("utility", "fifo"): "srtf",
+    ("utility", "hadar_committed"): "hadar",
+    ("utility", "hadar_pooled"): "hadar",
+    ("utility", "hadare_copies"): "hadare",
+    ("variants", "search"): "exact",
+    ("workers", "chosen_first"): "exact, or confined_first",
+    ("workers", "first_fit"): "exact, or confined_first",
+    ("workers", "per_server"): "milp",
+}
+"""By problem, ``simulation`` or ``variants``, and name: what to use instead, kept until 0.2."""

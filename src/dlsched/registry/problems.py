@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dlsched.errors import OptionError, UnknownName, spelled
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
-from dlsched.registry.retired import RETIRED
+from dlsched.registry.names import RETIRED
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, VariantLabel, Violation
 from dlsched.schema.envelope import Instance

@@ -10,9 +10,8 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.registry.layout import MODEL, method_modules, module_name
-from dlsched.registry.methods import Kind, Method
+from dlsched.registry.methods import Kind, Method, trust
 from dlsched.registry.names import METHODS_GROUP, PACKAGE, entries
-from dlsched.registry.trusted import trust
 from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance

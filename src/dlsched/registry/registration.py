@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.registry import lookup, registered
-from dlsched.registry.methods import Kind, Method, function_name, module_of
+from dlsched.registry.methods import Kind, Method, function_name, is_trusted, module_of
 from dlsched.registry.names import (
     BUILT_IN,
     PACKAGE,
@@ -15,7 +15,6 @@ from dlsched.registry.names import (
     is_problem,
     problem_names,
 )
-from dlsched.registry.trusted import is_trusted
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,8 +11,8 @@ from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
 from dlsched.results.proof import Proof, VariantLabel
 from dlsched.results.status import Status, Termination, default_termination
+from dlsched.schema.envelope import link_instance, linked_instance, without_link
 from dlsched.schema.files import JsonObject
-from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 from dlsched.text.rendering import Rendered, register, summary

@@ -1,4 +1,4 @@
-"""The fields that every file has, and an instance: its name, digest and copies.
+"""The fields that every file has, and an instance: its name, digest and copies; the link to it.
 
 A problem's package derives its own ``Instance`` from the class here.
 """
@@ -119,3 +119,26 @@ class AnyInstance(Instance):
 
         def __getattr__(self, name: str) -> Any:  # noqa: D105
             ...
+
+
+_LINK = "_instance"
+"""The attribute of solutions and results that `link_instance` sets."""
+
+
+def link_instance(document: object, instance: Instance) -> None:
+    """Let a solution or a result know its instance, for pictures and summaries.
+
+    The link is no field: equality, hash, pickles, JSON and ``repr`` are the same with and without.
+    """
+    vars(document)[_LINK] = instance
+
+
+def linked_instance(document: object) -> Instance | None:
+    """Return the instance that `link_instance` recorded, if any."""
+    instance: Instance | None = vars(document).get(_LINK)
+    return instance
+
+
+def without_link(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a document but for the link to its instance."""
+    return {name: value for name, value in state.items() if name != _LINK}

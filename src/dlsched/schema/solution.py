@@ -10,9 +10,8 @@ from pydantic import ConfigDict
 
 from dlsched.errors import InstanceError
 from dlsched.schema.document import Document
-from dlsched.schema.envelope import Enveloped
+from dlsched.schema.envelope import Enveloped, link_instance, linked_instance
 from dlsched.schema.fields import Day, Id, Label
-from dlsched.schema.instance_link import link_instance, linked_instance
 
 
 class Credit(Document):

@@ -11,10 +11,9 @@ import numpy as np
 from dlsched.errors import OptionError, SolverFailure, spelled
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import HIGHS, Outcome, Vector
 from dlsched.solvers.session import EMPTY, NAME, Session, version
 from dlsched.solvers.standard_form import StandardForm
-from dlsched.solvers.terminations import HIGHS
 
 __all__ = ["NAME", "interior_point", "load", "solve", "validate_limits", "version"]
 

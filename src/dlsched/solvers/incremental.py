@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dlsched.errors import SolverFailure
 from dlsched.results.result import Termination
 from dlsched.run import Run
-from dlsched.solvers.outcome import Vector
+from dlsched.solvers.outcome import HIGHS, Vector
 from dlsched.solvers.session import EMPTY, Session
-from dlsched.solvers.terminations import HIGHS
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -24,13 +24,11 @@ from dlsched.solvers.precision import BEYOND_PRECISION, precision_reason, undeci
 from dlsched.solvers.single_level import ModelModule, SingleLevel, T_contra
 from dlsched.solvers.standard_form import compile_model
 
-SOLVER_LIBRARIES = (
-    "highspy",
-    "scipy.sparse",
-    "dlsched.solvers.pyomo_import",
-    "pyomo.repn.plugins.standard_form",
-)
-"""What a method that solves a model preloads; importing it takes a quarter of a second."""
+SOLVER_LIBRARIES = ("highspy", "scipy.sparse", "pyomo.core", "pyomo.repn.plugins.standard_form")
+"""What a method that solves a model preloads; importing it takes a quarter of a second.
+
+`pyomo.environ` would be twice as much: it loads the interfaces of all solvers.
+"""
 
 
 def solve_levels(

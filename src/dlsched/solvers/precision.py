@@ -1,14 +1,16 @@
-"""What a solver cannot decide in double precision: rows of a form, and small differences."""
+"""What a solver cannot decide in double precision, and the exact values of a point's levels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlsched.results.objective import SOLVER_PRECISION
-from dlsched.schema.quantities import Number
+from dlsched.results.objective import SOLVER_PRECISION, Objective
+from dlsched.results.result import Report
+from dlsched.schema.quantities import Number, simplify
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.row_scale import RowScale
 from dlsched.solvers.standard_form import StandardForm
@@ -131,3 +133,62 @@ def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
     least = float(costs[costs > 0].min(initial=math.inf))
     value = abs(form.value(level, rounded))
     return change == 0 or change <= SOLVER_PRECISION * max(value, least)
+
+
+Check: TypeAlias = Callable[[Any, Any], Report]
+"""A problem's checker."""
+
+
+@dataclass
+class ExactLevels:
+    """The levels of the points of one model, as exactly as they can be had.
+
+    Attributes
+    ----------
+    check
+        The checker of the solutions that `read` returns of the variables' values; ``None`` where it
+        does not say what the model's levels are.
+    """
+
+    instance: Any
+    read: Callable[[], Any]
+    check: Check | None
+    _last: tuple[Vector | None, Objective | None] = field(default=(None, None), init=False)
+
+    def value(self, form: StandardForm, level: int, point: Vector) -> Number | float:
+        """Return a point's value of a level, exactly if the level has a granularity.
+
+        Where doubles do not hold costs in units of it, the checker sums them.
+        """
+        value = form.value(level, point)
+        granularity = form.granularities[level]
+        if form.counted(level):
+            return simplify(round(Fraction(value) / granularity) * granularity)
+        objective = self._checked(form, point) if granularity else None
+        return objective.as_dict().get(form.level_names[level], value) if objective else value
+
+    def _checked(self, form: StandardForm, point: Vector) -> Objective | None:
+        """Return a point's objective by the checker; ``None`` if it is not feasible."""
+        if self.check is None:
+            return None
+        known, objective = self._last
+        if known is not point:
+            form.load(point)
+            report = self.check(self.instance, self.read())
+            objective = report.objective if report.feasible else None
+            self._last = point, objective
+        return objective
+
+    def worse_before(
+        self, form: StandardForm, optima: Sequence[Number | float], point: Vector
+    ) -> str | None:
+        """Return the name of a level that is held at its optimum and at which a point is worse.
+
+        The row that holds it has a solver's tolerance.
+        """
+        for level, optimum in enumerate(optima):
+            value = self.value(form, level, point)
+            exact = not isinstance(value, float) and not isinstance(optimum, float)
+            if exact and form.sign(level) * (value - optimum) > 0:
+                return form.level_names[level]
+        return None

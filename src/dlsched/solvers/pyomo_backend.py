@@ -11,10 +11,9 @@ import numpy as np
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName, describe
 from dlsched.results.result import Start
 from dlsched.run import Run
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import LOGS, PYOMO, Outcome, Vector
 from dlsched.solvers.pyomo_model import pyomo_model
 from dlsched.solvers.standard_form import StandardForm
-from dlsched.solvers.terminations import LOGS, PYOMO
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
 from dlsched.run import Run
-from dlsched.solvers.outcome import Vector
-from dlsched.solvers.terminations import HIGHS
+from dlsched.solvers.outcome import HIGHS, Vector
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -25,10 +25,10 @@ from dlsched.solvers.certificate import (
     round_to_granularity,
 )
 from dlsched.solvers.earlier import Earlier
-from dlsched.solvers.exact_levels import ExactLevels
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.precision import (
+    ExactLevels,
     is_integral,
     undecided_level,
     undecided_row,

@@ -8,7 +8,6 @@ from dlsched import library
 from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.registry import problem as find
 from dlsched.testing import (
-    document_checks,
     drawn,
     method_checks,
     model_checks,
@@ -23,9 +22,9 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "parts": package_checks.parts,
     "methods": package_checks.methods,
     "generator": package_checks.generator,
-    "json": document_checks.json_round_trip,
-    "immutable": document_checks.immutable,
-    "labels": document_checks.labels,
+    "json": package_checks.json_round_trip,
+    "immutable": package_checks.immutable,
+    "labels": package_checks.labels,
     "infeasible": method_checks.infeasible,
     "model_levels": model_checks.model_levels,
     "model_assign": model_checks.model_assign,

@@ -8,8 +8,8 @@ from hypothesis.errors import Unsatisfiable
 from dlsched.api.evaluation import evaluate_claim
 from dlsched.errors import OptionError
 from dlsched.registry import Kind, Method, Problem, call
+from dlsched.results.claims import beaten_level
 from dlsched.results.objective import SOLVER_PRECISION, Objective, relative_gap
-from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance

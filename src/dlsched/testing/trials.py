@@ -13,6 +13,7 @@ from dlsched.api.extending import variant_of
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceChanged, OptionError, describe
 from dlsched.registry import Method, Problem
+from dlsched.results.claims import beaten_level
 from dlsched.results.objective import (
     SOLVER_PRECISION,
     TOLERANCE,
@@ -22,7 +23,6 @@ from dlsched.results.objective import (
     relative_gap,
     strongest,
 )
-from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance

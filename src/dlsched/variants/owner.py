@@ -9,7 +9,7 @@ from typing import TypeAlias
 from dlsched import registry
 from dlsched.errors import OptionError, spelled
 from dlsched.registry import Kind, Method, Problem
-from dlsched.registry.trusted import trust
+from dlsched.registry.methods import trust
 from dlsched.results.objective import Level as ObjectiveLevel
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run

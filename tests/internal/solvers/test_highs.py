@@ -18,9 +18,9 @@ from dlsched.problems.reclaiming import Solution, model
 from dlsched.results.result import Point, Status, Termination
 from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram
+from dlsched.solvers.outcome import HIGHS
 from dlsched.solvers.session import Session
 from dlsched.solvers.standard_form import INF, compile_model
-from dlsched.solvers.terminations import HIGHS
 
 FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
 FAILURES |= {"kNotset", "kUnboundedOrInfeasible"}  # the latter after presolve was turned off

@@ -11,9 +11,9 @@ from forms import make_form
 import dlsched
 from dlsched import Run, Status, Termination
 from dlsched.solvers import highs
+from dlsched.solvers.outcome import LOGS, PYOMO
 from dlsched.solvers.pyomo_backend import BUILT_IN, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import INF
-from dlsched.solvers.terminations import LOGS, PYOMO
 
 
 @pytest.mark.parametrize("solver", INTERFACES)

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from dlsched.errors import OptionError, UnknownName, has_no_option
-from dlsched.registry.retired import RETIRED
+from dlsched.registry.names import RETIRED
 from dlsched.run import Run
 from dlsched.simulation.engine.policy import BasePolicy, Policy
 
