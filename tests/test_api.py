@@ -91,6 +91,8 @@ WRONG = {
     "gap": ("x", None, float("nan"), 1, -0.1),
     "time_limit": ("5", [1], float("nan"), True, 0),
     "seed": ("1", 0.5, -1, None),
+    "log": ("no", 1, None),
+    "certify": ("no", 0, None),
 }
 """By option of `solve`: values of a wrong type or size."""
 

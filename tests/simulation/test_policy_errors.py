@@ -1,6 +1,7 @@
 """A policy that decides nonsense, or nothing, ends in one error: policy, time, job and remedy."""
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from fractions import Fraction
@@ -101,6 +102,31 @@ def test_nonsense_is_one_error(name: str) -> None:
     with pytest.raises(PolicyError, match=message) as raised:
         run(decide, by_hand({"gpus": 3, "min_gpus": 1, "max_gpus": 4}, {}))
     assert str(raised.value).startswith("policy made at 0 s: ")
+
+
+@pytest.mark.parametrize(
+    ("policy", "option", "value"),
+    [
+        *(("sia", "doubling", value) for value in ("x", "no", 1, None)),
+        *(("sia", "power", value) for value in ("x", True, [1])),
+        ("backfill", "conservative", "no"),
+        ("tiresias", "one_type", 0),
+        ("tiresias", "limits", ["x"]),
+        ("fair_share", "age", True),
+        ("hadar", "slots", 1.5),
+        ("muri_s", "interval", "x"),
+    ],
+)
+def test_options_of_another_type(policy: str, option: str, value: Any) -> None:
+    """A text given for a truth value does not count as true, nor a truth value as a number."""
+    with pytest.raises(OptionError, match=re.escape(f"{option}={value!r} must be ")):
+        simulate(jobs(), TWO, policy, **{option: value})
+
+
+def test_a_number_that_no_instance_has() -> None:
+    """The message is about the option that is wrong alone."""
+    with pytest.raises(OptionError, match=r"^penalty=1e\+16: .* is too large"):
+        simulate(jobs(), TWO, "sia", penalty=1e16)
 
 
 NOWHERE: dict[str, Decide] = {

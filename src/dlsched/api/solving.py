@@ -27,6 +27,7 @@ from dlsched.api.starting import (
 from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.registry import Kind, Method, MethodLike, Problem
 from dlsched.registry.methods import Options
+from dlsched.registry.option_types import validate_types
 from dlsched.results.claims import read_claim
 from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
@@ -118,6 +119,7 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
+    validate_types(solve, {"log": log, "certify": certify})
     for needed in (chosen, *stages_of(owner, chosen, inst, time_limit).first):
         needed.load(on_stage)
     cores = os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What the value of a method's option must be, by the annotation of its parameter.
+"""What the value of an option must be, by the annotation of its parameter.
 
 pydantic reads the annotation, so unions, lists and mappings are checked, too. Numbers are taken as
 they are: NumPy's and fractions are numbers, texts and truth values are not.
@@ -15,6 +15,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from dlsched.errors import OptionError, spelled
 from dlsched.run import is_usable
+from dlsched.schema.quantities import Number
 
 
 class _Plain(NamedTuple):
@@ -36,6 +37,7 @@ _PLAIN: Mapping[Any, _Plain] = {
     bool: _Plain("True or False", "truth values", bool),
     int: _Plain("a whole number", "whole numbers", numbers.Integral),
     float: _Plain("a number", "numbers", numbers.Real),
+    Number: _Plain("a number", "numbers", numbers.Real),
     str: _Plain("a text", "texts", str),
 }
 
@@ -71,11 +73,18 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
     return TypeAdapter(_exactly(annotation))
 
 
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """Return the types in an annotation; a whole number or a fraction is a number."""
+    parts = get_args(annotation)
+    others = tuple(part for part in parts if part not in get_args(Number))
+    return (float, *others) if len(parts) - len(others) == len(get_args(Number)) else parts
+
+
 def _exactly(annotation: Any) -> Any:
     """Return an annotation in which numbers, texts and truth values are taken as they are."""
     if annotation in _PLAIN:
         return Annotated[Any, PlainValidator(_PLAIN[annotation].validate)]
-    parts = get_args(annotation)
+    parts = _parts(annotation)
     origin = get_origin(annotation)
     if not parts:
         return annotation
@@ -87,7 +96,7 @@ def _one(annotation: Any) -> str:
     """Return what one value of a type is, in words."""
     if annotation in _PLAIN:
         return _PLAIN[annotation].one
-    parts = get_args(annotation)
+    parts = _parts(annotation)
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         return ", or ".join(_one(part) for part in parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.registry.names import RETIRED
+from dlsched.registry.option_types import validate_types
 from dlsched.run import Run
 from dlsched.simulation.engine.policy import BasePolicy, Policy
 
@@ -98,7 +99,8 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
     UnknownName
         If no policy has this name.
     OptionError
-        If the policy has no such option, takes no method, or is made already and either is given;
+        If the policy has no such option, or not the value, takes no method, or is made already and
+        either is given;
         if it is a class, or has no method `decide`.
     """
     if not isinstance(policy, str):
@@ -115,6 +117,9 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None and not _takes_anything(kind):
         raise OptionError(has_no_option(f"the policy {policy}", unknown, known))
+    for cls in kind.__mro__ if policy in BUILT_IN else ():
+        if "__init__" in vars(cls):
+            validate_types(cls.__init__, options)
     try:
         inspect.signature(kind).bind(method=method, **options)
         policy_object: Policy = kind(method=method, **options)

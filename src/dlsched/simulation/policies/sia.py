@@ -87,10 +87,13 @@ class Sia(BasePolicy):
         **options: Any,
     ) -> None:
         super().__init__("sia" if method is None else method, **options)
-        try:
-            self.power, self.penalty = exact(power), exact(penalty)
-        except Flaw as flaw:
-            raise OptionError(f"power={power!r}, penalty={penalty!r}: {flaw}") from None
+        numbers: dict[str, Number] = {"power": power, "penalty": penalty}
+        for option, number in numbers.items():
+            try:
+                numbers[option] = exact(number)
+            except Flaw as flaw:
+                raise OptionError(f"{option}={number!r}: {flaw}") from None
+        self.power, self.penalty = numbers.values()
         if not self.power or not -2 <= self.power <= 2:
             raise OptionError(f"power={power} must be from -2 to 2, and not 0")
         if self.penalty < 0 or (self.penalty * 10**9).denominator > 1:
