@@ -87,7 +87,7 @@ class Run:
     """Limits and services for a method whose second parameter is ``run``.
 
     Nothing interrupts a method: it asks `stop_reason` from time to time. Solvers are told what
-    remains by `solvers.session` and `solvers.pyomo_backend`, scipy's by
+    remains by `solvers.session` and `solvers.backend`, scipy's by
     `problems.elastic.programs.lagrangian`, cvxpy's by
     `problems.sensitivity.programs.cvxpy_reference`. Only sweeps end a process
     (`sweeps.worker_process`).

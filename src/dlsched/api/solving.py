@@ -34,8 +34,8 @@ from dlsched.results.result import Claim, Point, Result, Start, Status, Terminat
 from dlsched.run import Run, Stage, StageListener, announce, is_usable
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.backend import require_known
 from dlsched.solvers.division import Division
-from dlsched.solvers.pyomo_backend import require_known
 from dlsched.variants import VariantLike, VariantProblem, owner_of
 
 logger = logging.getLogger(__name__)

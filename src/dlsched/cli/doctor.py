@@ -21,9 +21,8 @@ from dlsched.names import VERSION
 from dlsched.results.result import Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.files import JsonObject
-from dlsched.solvers.backend import find_backend
+from dlsched.solvers.backend import BUILT_IN, INTERFACES, find_backend
 from dlsched.solvers.kernels import kernels
-from dlsched.solvers.pyomo_backend import BUILT_IN, INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 
 _DEVELOPERS = {"all", "dev", "docs", "peers"}

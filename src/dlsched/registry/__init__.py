@@ -1,6 +1,6 @@
 """What a problem and a method are, how both are found by name, and how a method is called."""
 
-from dlsched.registry.lookup import call, problem, usable_problems
+from dlsched.registry.lookup import call, method, problem, usable_problems
 from dlsched.registry.methods import Kind, Method, MethodLike
 from dlsched.registry.names import (
     BUILT_IN,
@@ -10,7 +10,6 @@ from dlsched.registry.names import (
     problem_names,
 )
 from dlsched.registry.problems import Problem, Start, When
-from dlsched.registry.registration import method
 
 __all__ = [
     "BUILT_IN",

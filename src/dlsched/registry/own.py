@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from dlsched.registry.lookup import method as register
 from dlsched.registry.methods import trust
-from dlsched.registry.registration import method as register
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,11 +4,10 @@ A problem's package derives its own ``Instance`` and ``Solution`` from the two c
 only dlsched itself needs is in the modules of this package.
 """
 
-from dlsched.schema.document import Document
+from dlsched.schema.document import Document, FrozenDict, derived
 from dlsched.schema.envelope import Instance
 from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount, SignedAmount
 from dlsched.schema.flaws import Flaw, brief, dangling, require_unique
-from dlsched.schema.frozen import FrozenDict, derived
 from dlsched.schema.quantities import Number, exact, granularity, shown, simplify, whole
 from dlsched.schema.solution import Solution
 

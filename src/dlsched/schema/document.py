@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -22,12 +22,56 @@ from pydantic_core import CoreSchema
 from dlsched.errors import InstanceError
 from dlsched.schema.content import arguments
 from dlsched.schema.flaws import Flaw, field_names, flaws, spell_path
-from dlsched.schema.frozen import derived, freeze
 from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class FrozenDict(dict[K, V]):
+    """A mapping that cannot be changed; `copy` returns a plain dict, which can.
+
+    Its values must be frozen already: `freeze` takes them as they are.
+    """
+
+    def _raise_frozen(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError("the data of an instance cannot be changed; change a copy: dict(...)")
+
+    __setitem__ = __delitem__ = __ior__ = _raise_frozen
+    clear = pop = popitem = setdefault = update = _raise_frozen
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Hash the items in their order; the values must be hashable."""
+        return hash(tuple(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain dict, as items cannot be set one by one."""
+        return type(self), (dict(self),)
+
+
+def freeze(value: Any) -> Any:
+    """Return a value with its mappings and lists, at any depth, replaced by read-only ones."""
+    if type(value) is FrozenDict:
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({key: freeze(entry) for key, entry in value.items()})
+    if type(value) in (list, tuple):
+        return tuple(freeze(entry) for entry in value)
+    return frozenset(value) if isinstance(value, set) else value
+
+
+class derived(cached_property[T]):
+    """A property that is computed once from a document's fields, and frozen like these."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(lambda document: cast(T, freeze(function(document))))
+        self.__doc__ = function.__doc__
+
 
 _LONGEST_REPR = 300
 """Characters of a document's ``repr``."""

@@ -10,11 +10,10 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
-from dlsched.schema.document import Document
+from dlsched.schema.document import Document, derived
 from dlsched.schema.fields import Id
 from dlsched.schema.files import JsonObject
 from dlsched.schema.frames.write import to_frames
-from dlsched.schema.frozen import derived
 from dlsched.text.rendering import Rendered
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.registry.option_types import validate_types
 from dlsched.simulation.engine.engine import Engine, Listener
 from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.engine.policy import Policy, policy_name
@@ -73,6 +74,7 @@ def simulate(
             "variant= has gone: leave it out; the authors' simulators are in benchmarks/published "
             "of the repository"
         )
+    validate_types(simulate, {"resume": resume, "stuck_after": stuck_after})
     if stuck_after < 1:
         raise OptionError(f"stuck_after={stuck_after} is no number of decisions; give 1 or more")
     policy_object = make_policy(policy, method, **options)

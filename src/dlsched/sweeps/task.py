@@ -19,7 +19,7 @@ from dlsched.execution import sources
 from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
-from dlsched.solvers.pyomo_backend import PyomoBackend
+from dlsched.solvers.backend import PyomoBackend
 from dlsched.sweeps.specs import BOUND, SIMULATION, InstanceSpec, WorkloadSpec
 
 Code = Mapping[str, str]

@@ -13,9 +13,8 @@ from dlsched import api, extras
 from dlsched.display.plotting import draw_function
 from dlsched.errors import OptionError
 from dlsched.registry import Kind, layout
-from dlsched.schema.document import Document
+from dlsched.schema.document import Document, FrozenDict, derived
 from dlsched.schema.envelope import Instance
-from dlsched.schema.frozen import FrozenDict, derived
 from dlsched.testing.search import Finding
 from dlsched.testing.strategies import small_of
 from dlsched.testing.subject import Subject, require

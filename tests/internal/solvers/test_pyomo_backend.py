@@ -11,8 +11,8 @@ from forms import make_form
 import dlsched
 from dlsched import Run, Status, Termination
 from dlsched.solvers import highs
+from dlsched.solvers.backend import BUILT_IN, INTERFACES, PyomoBackend
 from dlsched.solvers.outcome import LOGS, PYOMO
-from dlsched.solvers.pyomo_backend import BUILT_IN, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import INF
 
 

@@ -22,7 +22,7 @@ from dlsched.schema import (
     derived,
     require_unique,
 )
-from dlsched.schema.frozen import FrozenDict
+from dlsched.schema.document import FrozenDict
 from dlsched.simulation.workload.clock import ticks
 
 TRAINING, LOAN = "training", "loan"

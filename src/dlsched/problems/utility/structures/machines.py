@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.schema.frozen import FrozenDict, freeze
+from dlsched.schema.document import FrozenDict, freeze
 
 GpusByType: TypeAlias = dict[str, int]
 GpusByMachine: TypeAlias = dict[str, GpusByType]
