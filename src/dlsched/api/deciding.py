@@ -38,8 +38,6 @@ def what_if(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     fixes
         For each row the values of some variables, by name, as ``{"x[s1]": 1}``.
     variant
@@ -48,8 +46,6 @@ def what_if(
         Where parts of `fixes` are solved independently, as ``dlsched.execution.Local(jobs=2)``;
         by default here, one after the other. The optima are the same; which one of several
         solutions is found, and how tight a bound of an unproved row is, may differ.
-    **solve_options
-        Passed on to `solve`.
 
     Returns
     -------

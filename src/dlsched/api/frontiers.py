@@ -90,14 +90,10 @@ def frontier(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     levels
         Names of two of the problem's levels, or levels of one's own.
     variant
         A change of the problem; its own levels are not looked at.
-    **solve_options
-        Passed on to `solve`.
 
     Returns
     -------

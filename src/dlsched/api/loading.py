@@ -18,7 +18,9 @@ from dlsched.schema.solution import AnySolution, Solution
 from dlsched.solvers.garbage import no_collection
 
 InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
+"""What `load` takes."""
 SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
+"""What `load_solution` takes."""
 
 
 def load(source: InstanceLike) -> AnyInstance:

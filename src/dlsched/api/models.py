@@ -45,8 +45,6 @@ def export(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     path
         ``.lp``, ``.mps`` or ``.vipr``, each also with ``.gz``.
     level

@@ -29,8 +29,6 @@ def best_solutions(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     count
         How many, at most: fewer if there are no more.
     gap
@@ -38,10 +36,6 @@ def best_solutions(
     distinct
         What makes two solutions different: the objective, or the values of the variables that
         variants may name. Those that are there only where a variant names them do not count.
-    variant
-        A change of the problem.
-    **solve_options
-        Passed on to `solve`.
 
     Returns
     -------

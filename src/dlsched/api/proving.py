@@ -53,8 +53,6 @@ def prove(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     solution
         Anything that `load_solution` takes; by default the library's best known one, else that of
         the exact method; if that finds that there is none, this is proved. The search only proves
@@ -101,19 +99,13 @@ def prove_bound(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     value
         Of the first level, in its unit; a text may be a decimal or ``p/q``.
     solution
         Anything that `load_solution` takes, a good one, from which forms for the proof are chosen;
         by default the library's best known one, else that of the exact method.
-    time_limit
-        Wall-clock seconds for the search.
     variant
         A change of the problem, whose solutions have the bound.
-    on
-        As for `prove`.
 
     Raises
     ------
@@ -202,8 +194,6 @@ def check_proof(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     proof
         A proof, or its file; by default the library's, if the instance is in it.
     variant
@@ -229,12 +219,8 @@ def check_bound(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     proof
         A proof of a bound, or its file; by default the library's, if it has one.
-    variant
-        As for `check_proof`.
 
     Raises
     ------

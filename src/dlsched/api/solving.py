@@ -63,8 +63,6 @@ def solve(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     method
         Name of a method, ``module:function``, or any callable ``f(instance, rng) -> Solution``.
         ``"exact"`` is the best exact method for the instance.
@@ -243,12 +241,8 @@ def bound(
 
     Parameters
     ----------
-    instance
-        Anything that `load` takes.
     method
         A bound or exact method; by default the problem's own bound method.
-    variant
-        As for `solve`.
 
     Raises
     ------

@@ -144,8 +144,6 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
     ------
     OptionError
         If the table has no rows, or lacks a column.
-    ExtraMissing
-        If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
     return overview(rows_of(table, "plot_overview", "at_optimum"))

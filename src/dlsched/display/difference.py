@@ -78,8 +78,6 @@ def plot_difference(
     OptionError
         If one of them is no solution, they are of different instances, or the problem has no
         picture or cannot be coloured by that.
-    ExtraMissing
-        If matplotlib is not installed.
     """
     plt = require("matplotlib.pyplot", "drawing")
     shown = instance_of(a, instance)

@@ -51,8 +51,6 @@ def plot(
     ----------
     x
         An instance, a solution, or a result. A result without a solution shows the instance.
-    ax
-        Axes to draw on; those of a new figure by default.
     instance
         The instance of a solution. What `solve` returns knows its instance, and instances of the
         library are found.
@@ -62,10 +60,6 @@ def plot(
         What the colours mean, as ``"job"``; which values are possible depends on the problem and
         on the size. Each value has its colour whatever the solution is.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     InstanceError
@@ -74,8 +68,6 @@ def plot(
     OptionError
         If `x` is nothing that can be drawn, or not on `ax`; the problem has no picture, or it
         cannot be coloured by that; the message lists what is possible.
-    ExtraMissing
-        If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
     require_axes(ax)
@@ -214,25 +206,17 @@ def plot_comparison(
         within each gap. ``"profile"``: performance profile of the time to proof, of exact methods.
         ``"time"`` and ``"gap_by_size"``: seconds and gaps against the instance's size, the median
         and the quartiles of the seeds.
-    ax
-        Axes to draw on; those of a new figure by default.
     level
         The level of the gaps. By default a run's gap is its ``gap_to_best``: that of its first
         level that is not at the best bound known.
     title
         The title; none by default.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     OptionError
         If there is no such kind or level, the table has a column or a problem too few or too many,
         or no run to draw.
-    ExtraMissing
-        If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
     require_axes(ax)

@@ -35,21 +35,13 @@ def plot_search(result: Result, ax: Axes | None = None, *, title: str | None = N
     ----------
     result
         A result with a trajectory, as exact methods that search return it.
-    ax
-        Axes to draw on; those of a new figure by default.
     title
         The title; by default instance, method and objective.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
     OptionError
         If it is no result, or its method has recorded nothing, or values of several levels.
-    ExtraMissing
-        If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
     require_axes(ax)

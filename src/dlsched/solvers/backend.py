@@ -23,24 +23,21 @@ class Interface:
 
     Attributes
     ----------
-    plugin, other_plugin
-        Pyomo's name; the one that is used if the first is not installed, with the same options.
-    other_time_limit
-        A second name for the limit of time, where integer programs have one of their own.
+    plugins
+        Pyomo's names, between blanks: the first that is installed is used.
+    time_limit, gap, threads, seed
+        The solver's names, between blanks if it has several; ``None`` if it has none.
     fixed
         Options that are always given.
     """
 
-    plugin: str
+    plugins: str
     install: str
-    other_plugin: str | None = None
     time_limit: str | None = None
     gap: str | None = None
     threads: str | None = None
     seed: str | None = None
-    seed_modulus: int = 2**31 - 1
     warm_start: bool = False
-    other_time_limit: str | None = None
     fixed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,25 +60,21 @@ INTERFACES: dict[str, Interface] = {
     ),
     "glpk": Interface("glpk", "apt install glpk-utils", time_limit="tmlim", gap="mipgap"),
     "gurobi": Interface(
-        "gurobi",
+        "gurobi gurobi_direct",
         "pip install gurobipy, and a licence from gurobi.com",
-        "gurobi_direct",
         time_limit="TimeLimit",
         gap="MIPGap",
         threads="Threads",
         seed="Seed",
-        seed_modulus=2 * 10**9,
         warm_start=True,
     ),
     "cplex": Interface(
-        "cplex",
+        "cplex cplex_direct",
         "pip install cplex, or the CPLEX studio of IBM with its executable on the PATH",
-        "cplex_direct",
         time_limit="timelimit",
         gap="mip_tolerances_mipgap",
         threads="threads",
         seed="randomseed",
-        seed_modulus=2 * 10**9,
         warm_start=True,
     ),
     "xpress": Interface(
@@ -95,8 +88,7 @@ INTERFACES: dict[str, Interface] = {
     "mosek": Interface(
         "mosek",
         "pip install mosek, and a licence from mosek.com",
-        time_limit="dparam.optimizer_max_time",
-        other_time_limit="dparam.mio_max_time",
+        time_limit="dparam.optimizer_max_time dparam.mio_max_time",  # of integer programs, too
         gap="dparam.mio_tol_rel_gap",
         threads="iparam.num_threads",
         seed="iparam.mio_seed",
@@ -111,6 +103,8 @@ _UNSAID = ("other", "error")
 _XPRESS_TIME_LIMIT = 1
 """Xpress's attribute STOPSTATUS at its time limit (StopType.TIMELIMIT)."""
 _INFINITE = 1e100
+_SEEDS = 2 * 10**9
+"""Every solver takes seeds below this."""
 _GLPK_BOUND = re.compile(r"(?:mip =|>>>>>).*>=\s*([-+0-9.e]+) ")
 """A line of GLPK's log of a minimization, with the bound of the tree at that time."""
 _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonInteger"}
@@ -134,7 +128,7 @@ class PyomoBackend:
         default = Interface(name, "the vendor, and put it on the PATH")
         known = INTERFACES.get(name.removesuffix("_direct"), default)
         if name not in INTERFACES and known is not default:
-            known = replace(known, plugin=name, other_plugin=None)
+            known = replace(known, plugins=name)
         self.name, self.interface = name, known
         require_known(name)
         self.solver = self._available()
@@ -144,31 +138,17 @@ class PyomoBackend:
                 f"{self.interface.install} (solver='highs' comes with dlsched)"
             )
 
-    def _stopped_by_time(self) -> bool:
-        """Whether Xpress stopped at its time limit, which Pyomo does not pass on."""
-        attributes = getattr(getattr(self.solver, "_solver_model", None), "attributes", None)
-        return getattr(attributes, "stopstatus", None) == _XPRESS_TIME_LIMIT
-
     def _available(self) -> Any:
         """Return the first of Pyomo's interfaces that is installed; None if none is."""
         import pyomo.environ as pyo
 
-        for plugin in (self.interface.plugin, self.interface.other_plugin):
-            solver = None if plugin is None else pyo.SolverFactory(plugin)
-            if solver is not None and solver.available(exception_flag=False):
-                return solver
-        return None
+        solvers = map(pyo.SolverFactory, self.interface.plugins.split())
+        return next((s for s in solvers if s.available(exception_flag=False)), None)
 
     @property
     def version(self) -> str:
         """Version of the solver."""
         return ".".join(map(str, self.solver.version() or ["unknown"]))
-
-    @staticmethod
-    def _given(run: Run) -> dict[str, Any]:
-        """Return the options that the caller passes to the solver."""
-        run.options_used = True
-        return dict(run.solver_options)
 
     def validate_limits(self, run: Run) -> None:
         """Raise `OptionError` if the solver lacks a limit of the run."""
@@ -179,7 +159,7 @@ class PyomoBackend:
         asked = [
             ("time_limit", max(run.remaining(), 0.01), run.time_limit is not None),
             ("gap", run.gap, run.gap),
-            ("seed", run.seed % self.interface.seed_modulus, run.seed),
+            ("seed", run.seed % _SEEDS, run.seed),
             ("threads", run.threads, run.threads != 1),
         ]
         options: dict[str, Any] = dict(self.interface.fixed)
@@ -191,10 +171,7 @@ class PyomoBackend:
                     f"dlsched cannot pass {limit}= to {self.name!r}; "
                     f"leave it out, or use one of: {known}"
                 )
-            if given:
-                options[option] = value
-        if self.interface.other_time_limit is not None and run.time_limit is not None:
-            options[self.interface.other_time_limit] = max(run.remaining(), 0.01)
+            options |= dict.fromkeys(option.split() if given else (), value)
         if self.name == "glpk" and "tmlim" in options:
             options["tmlim"] = max(1, int(options["tmlim"]))  # whole seconds
         return options
@@ -207,7 +184,8 @@ class PyomoBackend:
         model = pyomo_model(form, level, start, minimize=True)
         used = start is not None and self.interface.warm_start
         keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
-        options = self._options(run) | self._given(run)
+        options = self._options(run) | dict(run.solver_options)
+        run.options_used = True
         try:
             answer = self.solver.solve(model, options=options, **keywords)
         except Exception as error:  # each vendor has exceptions of its own: licences, sizes, names
@@ -216,8 +194,10 @@ class PyomoBackend:
                 "and limits, and solver_options, or use solver='highs'"
             ) from error
         condition = str(answer.solver.termination_condition)
-        if condition in _UNSAID and self._stopped_by_time():
-            condition = "maxTimeLimit"
+        if condition in _UNSAID:
+            attributes = getattr(getattr(self.solver, "_solver_model", None), "attributes", None)
+            if getattr(attributes, "stopstatus", None) == _XPRESS_TIME_LIMIT:
+                condition = "maxTimeLimit"
         log = str(getattr(self.solver, "_log", ""))
         said = next((line for line in LOGS.get(self.name, {}) if line in log), None)
         message = f"{condition}: {said or answer.solver.message}".removesuffix(": <undefined>")
