@@ -77,17 +77,10 @@ _LONGEST_REPR = 300
 """Characters of a document's ``repr``."""
 
 _SEQUENCES = ("dict", "list", "tuple")
-_CHANGEABLE = {"dict", "list", "any", "json"}
-"""Types of fields that `Document.model_post_init` freezes, or that may have such values."""
-_APART = ("metadata", "serialization", "json_schema_input_schema")
-"""Parts of a core schema that are not about values that are read."""
 
 
 def _failing_fast(schema: Any) -> Any:
-    """Return a core schema in which lists and mappings give up at their first bad entry.
-
-    A document without fields to freeze is not asked to, which took a tenth of a large file's time.
-    """
+    """Return a core schema in which lists and mappings give up at their first bad entry."""
     if isinstance(schema, list):
         return [_failing_fast(part) for part in schema]
     if not isinstance(schema, dict):
@@ -95,23 +88,7 @@ def _failing_fast(schema: Any) -> Any:
     fast = {k: part if k == "metadata" else _failing_fast(part) for k, part in schema.items()}
     if fast.get("type") in _SEQUENCES:
         fast["fail_fast"] = True
-    if fast.get("type") == "model" and not _changeable(fast["schema"]):
-        private = fast["cls"].__private_attributes__  # set by it, too
-        if not private and fast["cls"].model_post_init.__qualname__.startswith("Document."):
-            fast.pop("post_init", None)
     return fast
-
-
-def _changeable(schema: Any) -> bool:
-    """Whether a core schema has what can be changed, but for that of other documents in it."""
-    if isinstance(schema, list):
-        return any(map(_changeable, schema))
-    if not isinstance(schema, dict) or schema.get("type") == "model":
-        return False
-    if schema.get("type") == "function-plain":  # of numbers and dates, or of anything
-        return bool(schema["function"]["function"].__module__ != "dlsched.schema.fields")
-    inner = [part for key, part in schema.items() if key not in _APART]
-    return str(schema.get("type")) in _CHANGEABLE or any(map(_changeable, inner))
 
 
 class _Plain(str):
