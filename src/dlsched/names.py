@@ -38,6 +38,7 @@ MOVED = {
     "dlsched.sweeps.statistics": "dlsched.results.statistics",
     "dlsched.testing.find_worst": "worst_case",
     "dlsched.traces": "dlsched.records",
+    "dlsched.variants.no_variant": "dlsched.variants.variant_of",
 }
 """What to use instead of modules and functions that are gone; an entry is kept until 0.2."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlsched.api.extending import changed_problem_of, extended, variant_of
+from dlsched.api.extending import changed_problem_of, extended
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import spread_of
 from dlsched.api.solving import solve
@@ -16,7 +16,7 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.solvers.earlier import Earlier
-from dlsched.variants import VariantLike, VariantProblem
+from dlsched.variants import VariantLike, VariantProblem, variant_of
 from dlsched.variants.names import variables_by_name
 
 if TYPE_CHECKING:

@@ -9,10 +9,7 @@ from dlsched.schema.envelope import Instance
 from dlsched.variants import (
     Level,
     Variant,
-    VariantLike,
     VariantProblem,
-    find_variant,
-    no_variant,
     owner_of,
 )
 
@@ -53,22 +50,6 @@ def extended(
             )
     name = f"{base.name}-{label}"[:80]
     return replace(base, name=name, constrain=added, levels=levels or base.levels, fix=fixed)
-
-
-def variant_of(variant: VariantLike) -> Variant | None:
-    """Return what a text means, and a problem is of.
-
-    Raises
-    ------
-    OptionError
-        If it is none.
-    """
-    if isinstance(variant, VariantProblem):
-        return variant.variant
-    found = find_variant(variant) if isinstance(variant, str) else variant
-    if not isinstance(found, Variant | None):
-        raise no_variant(found)
-    return found
 
 
 def changed_problem_of(instance: Instance, variant: Variant) -> VariantProblem:

@@ -109,18 +109,9 @@ def solve(
     if outcome.objective is None or _states(session, outcome.objective, unit):
         return outcome
     logger.info("HiGHS returns a point of another value than it states: again without the start")
-    again = solve(
-        form,
-        level,
-        run,
-        relax=relax,
-        sub_programs=sub_programs,
-        quiet=quiet,
-        nodes=nodes,
-        target=target,
-        options=options,
-    )
-    return replace(again, start=Start(False, "HiGHS mistook its value"))
+    session.solver.clearSolver()
+    session.solve()
+    return _outcome(session, form, level, relax, Start(False, "HiGHS mistook its value"))
 
 
 def interior_point(

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import hypothesis
 
 from dlsched import registry
-from dlsched.api.extending import variant_of
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceChanged, OptionError, describe
 from dlsched.registry import Method, Problem
@@ -28,7 +27,7 @@ from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.testing.strategies import instances_of
-from dlsched.variants import VariantLike, VariantProblem, changed_problem
+from dlsched.variants import VariantLike, VariantProblem, changed_problem, variant_of
 
 
 class Broken(AssertionError):

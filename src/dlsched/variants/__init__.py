@@ -6,8 +6,8 @@ from dlsched.variants.owner import (
     VariantLike,
     VariantProblem,
     changed_problem,
-    no_variant,
     owner_of,
+    variant_of,
 )
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "VariantProblem",
     "changed_problem",
     "find_variant",
-    "no_variant",
     "owner_of",
     "variant",
+    "variant_of",
 ]

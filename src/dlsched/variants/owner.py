@@ -117,24 +117,31 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
         If the variant is another problem's, or none.
     """
     base = registry.problem(instance.problem)
-    if variant is None:
-        return base
     if isinstance(variant, VariantProblem):
         return variant
-    if isinstance(variant, str):
-        variant = find_variant(variant)
-    if not isinstance(variant, Variant):
-        raise no_variant(variant)
-    if variant.problem != base.name:
-        raise OptionError(f"{variant} is for {variant.problem}; {instance.name} is of {base.name}")
-    return changed_problem(variant)
+    found = variant_of(variant)
+    if found is None:
+        return base
+    if found.problem != base.name:
+        raise OptionError(f"{found} is for {found.problem}; {instance.name} is of {base.name}")
+    return changed_problem(found)
 
 
-def no_variant(given: object) -> OptionError:
-    """Return the error that something is no variant."""
-    return OptionError(
-        f"variant={spelled(given)} is no dlsched.Variant, nor a text as file.py:name that means one"
-    )
+def variant_of(variant: VariantLike) -> Variant | None:
+    """Return what a text means, and a problem is of.
+
+    Raises
+    ------
+    OptionError
+        If it is none.
+    """
+    if isinstance(variant, VariantProblem):
+        return variant.variant
+    found = find_variant(variant) if isinstance(variant, str) else variant
+    if not isinstance(found, Variant | None):
+        said = "is no dlsched.Variant, nor a text as file.py:name that means one"
+        raise OptionError(f"variant={spelled(found)} {said}")
+    return found
 
 
 def changed_problem(variant: Variant) -> VariantProblem:
