@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.schema.frames.layout import Table, nested_fields
+from dlsched.schema.frames.layout import SINGLE, Table, nested_fields
 
 if TYPE_CHECKING:
     import pandas
@@ -123,7 +123,7 @@ class Frame:
 
     def _validate(self, names: Sequence[str]) -> None:
         """Refuse a column that is unknown or stands twice."""
-        nested = nested_fields(self.where.model)
+        nested = nested_fields(self.where.model) if self.where.name != SINGLE else ()
         known = [*self.where.columns, *nested]
         wide = tuple(f"{field}." for field in nested)
         for i, name in enumerate(names):

@@ -187,6 +187,11 @@ def tables(model: type[BaseModel]) -> Iterator[Table]:
         waiting[:0] = [below(outer, name) for name in nested_fields(outer.model)]
 
 
+def single(model: type[BaseModel]) -> Table:
+    """Return the frame with the single values of an instance, in one row."""
+    return Table(SINGLE, (), (), None, model, "")
+
+
 def described(model: type[BaseModel]) -> dict[str, list[dict[str, Any]]]:
     """Return the frames of an instance, each with its columns: name, type, unit and so on."""
     frames = {SINGLE: [_described(model, name) for name in value_fields(model)]}

@@ -18,6 +18,7 @@ from dlsched.schema.frames.layout import (
     below,
     nested_fields,
     shapes,
+    single,
     tables,
     value_fields,
 )
@@ -149,26 +150,16 @@ class Reader:
         import pandas as pd
 
         given = self.parts.get(SINGLE, {})
-        names = value_fields(self.model)
-        if isinstance(given, pd.DataFrame):
-            if len(given) != 1:
-                raise flaw(SINGLE, None, None, f"has {len(given)} rows", "give one row")
-            given = given.iloc[0]
-        if not isinstance(given, (Mapping, pd.Series)):
+        if isinstance(given, (Mapping, pd.Series)):
+            given = pd.DataFrame([given])
+        if not isinstance(given, pd.DataFrame):
             problem = f"is of type {type(given).__name__}"
             raise InstanceError(WHERE, SINGLE, problem, "give a pandas.DataFrame with one row")
-        keys = list(given.keys())
-        twice = [str(key) for i, key in enumerate(keys) if key in keys[:i]]
-        if twice:
-            raise flaw(
-                SINGLE, None, str(twice[0]), "stands twice", "give every column its own name"
-            )
-        values = {}
-        for name, value in dict(given).items():
-            if name not in names:
-                here = place(SINGLE, None, str(name))
-                raise unknown(here, "is an unknown column", str(name), names)
-            values[name] = plain(value)
+        if len(given) != 1:
+            raise flaw(SINGLE, None, None, f"has {len(given)} rows", "give one row")
+        names = value_fields(self.model)
+        columns = Frame(single(self.model), given).columns
+        values = {name: cells[0] for name, cells in columns.items()}
         values |= {name: plain(self.parts[name]) for name in names if name in self.parts}
         return {name: value for name, value in values.items() if value is not MISSING}
 
