@@ -57,10 +57,7 @@ def _proof(
 ) -> tuple[Proof, CheckedProof]:
     """Return a proof that a result is right, and what its check says; the check has no limit.
 
-    Raises
-    ------
-    DlschedError
-        If there is none: `ProofFailed`, `InvalidProof`, or `SolverFailure`.
+    `DlschedError` is raised if there is none: `ProofFailed`, `InvalidProof`, or `SolverFailure`.
     """
     with run.interruptible():
         if result.solution is None:
@@ -80,10 +77,7 @@ def contested(result: Result, rival: Result) -> Result:
 
     It keeps its solution, but not its status; of its bounds it keeps those before the beaten one.
 
-    Parameters
-    ----------
-    rival
-        A result for the same instance, of a method of this library.
+    `rival`: a result for the same instance, of a method of this library.
     """
     if rival.objective is None:
         return result

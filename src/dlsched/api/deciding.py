@@ -107,10 +107,7 @@ def _rows(
 class _Pool:
     """Solutions of one changed model, and what they decide.
 
-    Parameters
-    ----------
-    names
-        Of the variables whose values are asked for.
+    `names`: of the variables whose values are asked for.
     """
 
     def __init__(self, instance: Instance, owner: VariantProblem, names: set[str]) -> None:

@@ -64,19 +64,12 @@ def evaluate_claim(
 ) -> Result:
     """Check a claim and return the result.
 
-    Parameters
-    ----------
-    trusted
-        Whether the claim is this library's own. What another's calls proved or certified is stated
-        as a claim: status and bounds stay, their termination, reason and kinds say so.
-
-    Raises
-    ------
-    SolverDisagreement
-        If the solution is infeasible, its objective differs from the claimed one, it beats the
-        method's own bound, or it is called optimal with a gap above the one asked for; or if the
-        answer is no solution of this problem, there is one where the status excludes it, or status,
-        termination, objective or bounds are not what `Claim` says.
+    `trusted`: whether the claim is this library's own. What another's calls proved or certified is
+    stated as a claim: status and bounds stay, their termination, reason and kinds say so.
+    `SolverDisagreement` is raised if the solution is infeasible, its objective differs from the
+    claimed one, it beats the method's own bound, or it is called optimal with a gap above the one
+    asked for; or if the answer is no solution of this problem, there is one where the status
+    excludes it, or status, termination, objective or bounds are not what `Claim` says.
     """
     solved = run.elapsed()
     claim = _validated(problem, method, claim)

@@ -25,12 +25,8 @@ def extended(
 ) -> Variant:
     """Return a variant with more constraints, other levels, more fixed variables.
 
-    Parameters
-    ----------
-    label
-        What is added to the variant's name.
-    add
-        As `Variant.constrain`, after that of the variant.
+    `label`: what is added to the variant's name. `add`: as `Variant.constrain`, after that of the
+    variant.
     """
     base = variant or Variant(instance.problem, "problem")
     first = base.constrain

@@ -130,13 +130,7 @@ def prove_bound(
 
 
 def spread_of(on: Any) -> Spread | None:
-    """Return what makes independent calls there.
-
-    Raises
-    ------
-    OptionError
-        If it is no executor.
-    """
+    """Return what makes independent calls there; raise `OptionError` if it is no executor."""
     if on is None:
         return None
     if hasattr(on, "independent"):
@@ -246,12 +240,8 @@ def vipr_texts(
 
     The proof is checked first. See `dlsched.export`, which writes them.
 
-    Raises
-    ------
-    InvalidProof, InstanceError
-        As `check_proof` does.
-    OptionError
-        If there is no such level, or a certificate would be too large.
+    `InvalidProof` or `InstanceError` is raised, as `check_proof` does; `OptionError` if there is no
+    such level, or a certificate would be too large.
     """
     inst = load(instance)
     owner = owner_of(inst, variant)

@@ -98,15 +98,10 @@ class Columns:
 
     def reading(self) -> dict[str, Any]:
         """Return the options of both readers that were given."""
-        options = {name: value for name, value in given(self).items() if name in SHARED}
-        if "column" in options:
-            options["columns"] = parse_columns(options.pop("column"))
-        if "cluster" in options:
-            options["clusters"] = options.pop("cluster")
-        return options
+        return _for_readers({name: v for name, v in given(self).items() if name in SHARED})
 
 
-SHARED = ("column", "names", "delimiter", "cluster", "timezone")
+SHARED = [field.name for field in fields(Columns)]
 
 
 @dataclass(frozen=True)
@@ -131,12 +126,7 @@ class Reading(Columns):
 
     def options(self) -> dict[str, Any]:
         """Return the options of `dlsched.records.read_trace` that were given."""
-        options = {name: value for name, value in given(self).items() if name not in SHARED}
-        if "state" in options:
-            options["states"] = options.pop("state")
-        if "seconds" in options:
-            options["seconds"] = numbers_of("--seconds", options["seconds"])
-        return options | self.reading()
+        return _for_readers(given(self))
 
 
 @dataclass(frozen=True)
@@ -161,14 +151,19 @@ class Record:
         return {name: value for name, value in given(self).items() if name in ("resource", "nodes")}
 
 
-def numbers_of(option: str, pairs: list[str]) -> dict[str, float]:
-    """Return the numbers of some ``NAME=NUMBER``.
+def _for_readers(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options as the readers call and take them."""
+    several = {name: f"{name}s" for name in ("column", "cluster", "state")}
+    taken = {several.get(name, name): value for name, value in options.items()}
+    if "columns" in taken:
+        taken["columns"] = parse_columns(taken["columns"])
+    if "seconds" in taken:
+        taken["seconds"] = numbers_of("--seconds", taken["seconds"])
+    return taken
 
-    Raises
-    ------
-    OptionError
-        If one is none.
-    """
+
+def numbers_of(option: str, pairs: list[str]) -> dict[str, float]:
+    """Return the numbers of some ``NAME=NUMBER``; raise `OptionError` if one is none."""
     numbers = {}
     for pair in pairs:
         name, _, number = pair.rpartition("=")

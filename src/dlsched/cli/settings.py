@@ -87,11 +87,9 @@ def _with_whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
 def named_after(name: str, *endings: str) -> list[Path]:
     """Return files in the current folder that are named after an instance.
 
-    Raises
-    ------
-    OptionError
-        If the name has what a file's name cannot have, or is too long: an instance may come from
-        anyone, and ``../x`` would be a file elsewhere. Also if such a file is a folder.
+    `OptionError` is raised if the name has what a file's name cannot have, or is too long: an
+    instance may come from anyone, and ``../x`` would be a file elsewhere. Also if such a file is a
+    folder.
     """
     if not name.isprintable() or set(name) & set('/\\:*?"<>|') or len(name.encode()) > _LONGEST:
         raise OptionError(f"no file can be named after the instance {shown(name)}; name the file")
@@ -104,10 +102,7 @@ def named_after(name: str, *endings: str) -> list[Path]:
 def target(path: Path, *suffixes: str) -> Path:
     """Raise if a result cannot be written to `path`; called before the work.
 
-    Raises
-    ------
-    OptionError
-        If the name has none of the suffixes, or is a directory.
+    `OptionError` is raised if the name has none of the suffixes, or is a directory.
     """
     if not path.name.endswith(suffixes):
         raise OptionError(f"cannot write {path}; the name must end in {' or '.join(suffixes)}")

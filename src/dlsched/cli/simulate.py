@@ -48,12 +48,8 @@ class Outputs:
     def require_usable(self) -> None:
         """Refuse what cannot be written, before the simulation.
 
-        Raises
-        ------
-        OptionError
-            Naming the file or the time.
-        ExtraMissing
-            If the library of a picture is not installed.
+        `OptionError` is raised, naming the file or the time; `ExtraMissing` if the library of a
+        picture is not installed.
         """
         moment(self.begin)
         if self.swf is not None:

@@ -69,17 +69,8 @@ _BAND = f"(band: {100 * CONFIDENCE:g} % interval)"
 def rows_of(table: Any, function: str, *needed: str) -> list[Row]:
     """Return a table's rows, with None for what is missing.
 
-    Parameters
-    ----------
-    function
-        The name of the public function that needs it, for the error.
-    needed
-        Columns that it needs beside those of every picture.
-
-    Raises
-    ------
-    OptionError
-        If it is no table of results.
+    `function`: the name of the public function that needs it, for the error. `needed`: columns that
+    it needs beside those of every picture. `OptionError` is raised if it is no table of results.
     """
     columns = ("problem", "method", "status", *needed)
     missing = [c for c in columns if c not in getattr(table, "columns", ())]
@@ -353,10 +344,7 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
 def dress(ax: Axes, *, own: bool) -> None:
     """Add a grid, and a legend below the axes.
 
-    Parameters
-    ----------
-    own
-        Whether the figure is the chart's own, so that the legend can use its whole width.
+    `own`: whether the figure is the chart's own, so that the legend can use its whole width.
     """
     ax.grid(True, color="0.88", linewidth=0.6)
     ax.set_axisbelow(True)

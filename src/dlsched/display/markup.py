@@ -29,25 +29,14 @@ def lines_html(*lines: str) -> str:
 def document_html(what: str, name: str, document: Document, *notes: str) -> str:
     """Return a document as HTML: its single values and its lists, with sizes and ranges.
 
-    Parameters
-    ----------
-    what, name
-        The heading.
-    *notes
-        Lines below it.
+    The heading is `what` and `name`; the notes are lines below it.
     """
     lines = document_lines(document, ("name", "source", "notes"), _LISTS)
     return lines_html(f"{what} {name}", *notes, *lines)
 
 
 def document_lines(document: Document, without: Sequence[str], most: int) -> list[str]:
-    """Return a line with the single values of a document, and one for each of its first lists.
-
-    Parameters
-    ----------
-    without
-        Fields that are left out.
-    """
+    """Return a line with the single values of a document, and one for each of its first lists."""
     single = ", ".join(f"{name} {value}" for name, value in values(document, without))
     return [single, *map(_part_line, parts(document, without)[:most])]
 

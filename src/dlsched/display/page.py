@@ -96,10 +96,7 @@ def frame_table(
 def template(package: str, name: str) -> Any:
     """Return a page's template, which a package has.
 
-    Raises
-    ------
-    ExtraMissing
-        If jinja2 is not installed.
+    `ExtraMissing` is raised if jinja2 is not installed.
     """
     jinja2 = require("jinja2", "a page")
     loaders = [jinja2.PackageLoader(place, ".") for place in (package, "dlsched.display")]

@@ -99,12 +99,8 @@ class Failure:
 def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -> list[Row]:
     """Return one row per answer, with the columns in `COLUMNS`.
 
-    Parameters
-    ----------
-    answers
-        What the methods returned for one instance.
-    asked
-        The methods' names as they were asked for, which may be ``"exact"``.
+    `answers`: what the methods returned for one instance. `asked`: the methods' names as they were
+    asked for, which may be ``"exact"``.
     """
     known = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
     compared = iter(compared_columns([result for result, _ in known], [name for _, name in known]))
@@ -149,10 +145,7 @@ def compared_columns(results: Sequence[Result], labels: Sequence[str]) -> list[R
     The bounds of the results and those recorded in the library are compared. A bound that a checked
     solution among the results beats is not used; ``refuted`` says so.
 
-    Parameters
-    ----------
-    results, labels
-        Results for one instance, and the names of their methods.
+    `results`, `labels`: results for one instance, and the names of their methods.
     """
     bounds, refuted = standing(results, labels)
     recorded = None
@@ -255,10 +248,8 @@ def _deciding(
 def summary_words(line: Mapping[str, Any], *, full: bool = False) -> dict[str, str]:
     """Return a line of `dlsched.results.statistics.summary` as texts: what tells most.
 
-    Parameters
-    ----------
-    full
-        Whether how the runs ended is in it, too, and what the bounds are; counts of 0 are empty.
+    `full`: whether how the runs ended is in it, too, and what the bounds are; counts of 0 are
+    empty.
     """
     counts = ("proven", "feasible", "bound only", "no solution", "at a limit", "optimum unknown")
     more = {name: display(line[name] or None) for name in counts} | {"bounds": line["bounds"]}

@@ -141,12 +141,8 @@ def uniform(text: str, seed: int) -> float:
 def adapter(problem: str) -> Any:
     """Return the module ``state`` of a problem.
 
-    Raises
-    ------
-    UnknownName
-        If there is no such problem.
-    OptionError
-        If the problem has no adapter, naming those that have one.
+    `UnknownName` is raised if there is no such problem; `OptionError` if the problem has no
+    adapter, naming those that have one.
     """
     owner = registry.problem(problem)
     if not owner.has_module("state"):

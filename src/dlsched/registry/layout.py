@@ -76,10 +76,7 @@ def unloaded_methods(package: str) -> list[str]:
 
     Call it when the package's methods are loaded.
 
-    Raises
-    ------
-    OptionError
-        If there is no such package.
+    `OptionError` is raised if there is no such package.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

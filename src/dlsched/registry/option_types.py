@@ -45,10 +45,7 @@ _PLAIN: Mapping[Any, _Plain] = {
 def validate_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
     """Check that values suit the annotations of a function's parameters.
 
-    Raises
-    ------
-    OptionError
-        If one does not; it names the parameter, and says what it must be.
+    `OptionError` is raised if one does not; it names the parameter, and says what it must be.
     """
     for name, parameter in inspect.signature(function).parameters.items():
         if name in values:

@@ -25,10 +25,7 @@ METHODS: dict[str, dict[str, Method]] = {}
 def load_methods(problem: str, package: str) -> None:
     """Import the modules of a problem's package that register its methods; add the standard ones.
 
-    Raises
-    ------
-    OptionError
-        If another package's module cannot be imported.
+    `OptionError` is raised if another package's module cannot be imported.
     """
     for module in method_modules(package):
         try:
@@ -89,10 +86,7 @@ def load_plugins() -> None:
 def imported(name: str) -> Callable[..., Any]:
     """Return the function called ``module:function``; the working directory is searched first.
 
-    Raises
-    ------
-    OptionError
-        If there is none.
+    `OptionError` is raised if there is none.
     """
     module, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:

@@ -17,15 +17,8 @@ def read_claim(claim: Claim, name: str) -> Claim:
 
     Status and termination may be plain text.
 
-    Parameters
-    ----------
-    name
-        The method's, for the message.
-
-    Raises
-    ------
-    SolverDisagreement
-        If a field cannot be read, or a figure is not finite.
+    `name`: the method's, for the message. `SolverDisagreement` is raised if a field cannot be read,
+    or a figure is not finite.
     """
     try:
         objective = None if claim.objective is None else _listed(claim.objective)
@@ -90,12 +83,8 @@ def _figure(field: str, value: object) -> Number | float:
 def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective]]) -> str:
     """Return a sentence: which checked solution refutes a result's claim; "" if none does.
 
-    Parameters
-    ----------
-    label, result
-        A result, and the name of its method.
-    solved
-        Names of methods, and objectives of their checked solutions of the same instance.
+    `label` names the result's method, `solved` other methods with the objectives of their checked
+    solutions of the instance.
     """
     if result.termination is Termination.REFUTED:
         return result.reason

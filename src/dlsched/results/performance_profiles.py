@@ -119,11 +119,8 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
 def gap_of(row: Row, level: str | None = None) -> float | None:
     """Return a run's gap to the best bound known; ``None`` without a solution or a bound.
 
-    Parameters
-    ----------
-    level
-        Whose gap; that of the first level that is not at its bound by default. It is 0 if all are,
-        as the column ``at_optimum`` says, also where the last digits differ.
+    `level`: whose gap; that of the first level that is not at its bound by default. It is 0 if all
+    are, as the column ``at_optimum`` says, also where the last digits differ.
     """
     gap = row.get(f"{level}_gap_to_best" if level else "gap_to_best")
     if gap is None:
@@ -201,10 +198,7 @@ def by_size(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the different sizes, ascending, and the middle of the values of each.
 
-    Parameters
-    ----------
-    middle
-        As ``numpy.median`` or ``numpy.mean``.
+    `middle`: as ``numpy.median`` or ``numpy.mean``.
     """
     order = np.argsort(sizes, kind="stable")
     ascending = np.asarray(sizes, dtype=float)[order]

@@ -43,10 +43,8 @@ class _Repeated(dict[str, Any]):
 def read_json(path: Path) -> JsonObject:
     """Read one JSON object.
 
-    Raises
-    ------
-    InstanceError
-        If there is no such file, it is no JSON object, too large, cut off, or nested too deeply.
+    `InstanceError` is raised if there is no such file, it is no JSON object, too large, cut off, or
+    nested too deeply.
     """
     return _parse(read_text(path), str(path))
 
@@ -99,15 +97,8 @@ class Unpacked(io.RawIOBase):
 def read_text(path: Path, opening: str = "{") -> str:
     """Return the text of a JSON document, whose number of values is limited.
 
-    Parameters
-    ----------
-    opening
-        The character that it has to begin with; any if empty.
-
-    Raises
-    ------
-    InstanceError
-        If there is no such file, or its content is too large, damaged, or no such text.
+    `opening`: the character that it has to begin with; any if empty. `InstanceError` is raised if
+    there is no such file, or its content is too large, damaged, or no such text.
     """
     where = str(path)
     try:

@@ -254,12 +254,8 @@ class Backend(Protocol):
 def find_backend(name: str) -> Backend:
     """Return the back end for a solver's name.
 
-    Raises
-    ------
-    UnknownName
-        If Pyomo does not know the solver.
-    SolverMissing
-        If it is not installed; the message says how to install it.
+    `UnknownName` is raised if Pyomo does not know the solver; `SolverMissing` if it is not
+    installed; the message says how to install it.
     """
     if name == cp_sat.NAME:
         return cp_sat.CpSat()

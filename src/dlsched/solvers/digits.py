@@ -59,12 +59,7 @@ def small(cells: Cells[Key], high: int) -> bool:
 def digit_rows(cells: Cells[Key], high: int, most: Cells[Key]) -> list[DigitRow[Key]]:
     """Return ``cells x <= high`` in digits, the lowest first; one row if its integers are small.
 
-    Parameters
-    ----------
-    cells, high
-        The row.
-    most
-        Upper bound of each column, whose lower bound is 0.
+    `cells`, `high`: the row. `most`: upper bound of each column, whose lower bound is 0.
     """
     rows: list[DigitRow[Key]] = []
     before = Carry(0, 0)

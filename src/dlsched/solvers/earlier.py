@@ -39,10 +39,7 @@ class Earlier:
     def bounds_of(self, form: StandardForm, optima: Sequence[Number | float]) -> list[Bound]:
         """Return the bounds of the next level of a model with more rows.
 
-        Parameters
-        ----------
-        optima
-            The values at which its first levels are held.
+        `optima`: the values at which its first levels are held.
         """
         level = len(optima)
         if level >= len(self.bounds) or level > len(self.optima):

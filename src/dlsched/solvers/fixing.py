@@ -30,12 +30,8 @@ def fix_by_reduced_cost(
 ) -> StandardForm:
     """Return the form with such columns fixed and their costs in the offset.
 
-    Parameters
-    ----------
-    form, level, value
-        What is optimized, and the level's value at a feasible point.
-    duals
-        Row multipliers, of any origin; those of the relaxation fix the most columns.
+    `form`, `level`, `value`: what is optimized, and the level's value at a feasible point. `duals`:
+    row multipliers, of any origin; those of the relaxation fix the most columns.
     """
     sign = float(form.sign(level))
     cost = sign * form.costs[level]

@@ -160,10 +160,7 @@ def _states(session: Session, value: float, unit: float) -> bool:
 def _set_given(session: Session, run: Run) -> None:
     """Set the options that the caller passes to the solver of the whole model.
 
-    Raises
-    ------
-    OptionError
-        If HiGHS has no such option or value.
+    `OptionError` is raised if HiGHS has no such option or value.
     """
     for name, value in run.solver_options.items():
         try:

@@ -107,10 +107,7 @@ class IncrementalProgram:
     def solve(self) -> Termination:
         """Solve from the last basis; where that fails, from none by the primal simplex method.
 
-        Raises
-        ------
-        SolverFailure
-            If HiGHS fails at that, too.
+        `SolverFailure` is raised if HiGHS fails at that, too.
         """
         try:
             termination = self._solve()

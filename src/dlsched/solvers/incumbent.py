@@ -56,13 +56,7 @@ class Incumbent(Generic[S, V]):
         self.start: Start | None = None
 
     def offer(self, solution: S, value: V | None = None) -> bool:
-        """Make a solution the incumbent if it is feasible and better; return whether it is.
-
-        Parameters
-        ----------
-        value
-            Its value, if it is known.
-        """
+        """Make a solution the incumbent if it is feasible and better; return whether it is."""
         value = self.worth(solution) if value is None else value
         if value is None or (self.value is not None and not self.better(value, self.value)):
             return False
@@ -73,12 +67,8 @@ class Incumbent(Generic[S, V]):
     def begin(self, first: Callable[[], Iterable[S]], own: Callable[[Any], S]) -> None:
         """Offer what heuristics found in the run's time, or else `first`; then the caller's start.
 
-        Parameters
-        ----------
-        first
-            Solutions of the search's own heuristics, called where the run's give no incumbent.
-        own
-            Turns a solution into the form that the search uses.
+        `first`: solutions of the search's own heuristics, called where the run's give no incumbent.
+        `own`: turns a solution into the form that the search uses.
         """
         known = [s for s in self.run.found if isinstance(s, Solution)]
         if not any([self.offer(own(solution)) for solution in known]):
@@ -98,10 +88,7 @@ class Incumbent(Generic[S, V]):
 def nothing_to_do(solution: Solution | None, reason: str, levels: int = 1) -> Claim:
     """Return the claim that an instance without a choice is solved, with the value 0 on each level.
 
-    Parameters
-    ----------
-    reason
-        What there is none of, as a sentence; it is also how the bounds are certified.
+    `reason`: what there is none of, as a sentence; it is also how the bounds are certified.
     """
     bounds = [[Bound(0, "certified", reason)] for _ in range(levels)]
     return Claim(solution, Status.OPTIMAL, reason, [0] * levels, bounds)

@@ -16,10 +16,7 @@ def mps_text(name: str, form: StandardForm, level: int) -> str:
 
     Numbers are written with the digits that they need to be read as the same ones.
 
-    Parameters
-    ----------
-    name
-        For the NAME line.
+    `name`: for the NAME line.
     """
     lines = _lines("_".join(name.split()), form, level)
     return "\n".join(lines) + "\n"

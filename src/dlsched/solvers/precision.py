@@ -59,12 +59,7 @@ def undecided_row(form: StandardForm, scales: Mapping[str, RowScale] | None = No
     A solver may then cut off feasible points, and call a point optimal that is not. A side that no
     point within the columns' bounds exceeds does not count, nor does a row without other sides.
 
-    Parameters
-    ----------
-    form
-        The rows.
-    scales
-        What is known of rows in exact arithmetic, by name.
+    `form`: the rows. `scales`: what is known of rows in exact arithmetic, by name.
     """
     rows = form.A.tocsr()
     number = form.shape[0]

@@ -133,10 +133,7 @@ class Session:
     def set(self, name: str, value: Any) -> None:
         """Set an option of HiGHS.
 
-        Raises
-        ------
-        SolverFailure
-            If HiGHS has no such option or value.
+        `SolverFailure` is raised if HiGHS has no such option or value.
         """
         self.require(self.solver.setOptionValue(name, value), f"the option {name}={value}")
 
@@ -177,10 +174,7 @@ class Session:
     ) -> None:
         """Pass a program; `columns` and `rows` are their lower and upper limits.
 
-        Raises
-        ------
-        SolverFailure
-            If HiGHS refuses it.
+        `SolverFailure` is raised if HiGHS refuses it.
         """
         import highspy
 
@@ -231,10 +225,7 @@ class Session:
     def solve(self) -> str:
         """Solve within the limits of the run; return the status, in `HIGHS` or `EMPTY`.
 
-        Raises
-        ------
-        SolverFailure
-            If HiGHS reports an error, or a status that is in neither.
+        `SolverFailure` is raised if HiGHS reports an error, or a status that is in neither.
         """
         status = self._run()
         if self.status == "kUnboundedOrInfeasible":  # presolve cannot tell which

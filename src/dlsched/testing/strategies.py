@@ -23,10 +23,7 @@ def small_of(owner: Problem) -> dict[str, Any]:
 def instances_of(owner: Problem) -> Callable[..., Any]:
     """Return ``instances`` of a problem's module ``strategy``, or what draws from its generator.
 
-    Raises
-    ------
-    OptionError
-        If it has neither that module nor ``SMALL``.
+    `OptionError` is raised if it has neither that module nor ``SMALL``.
     """
     small = small_of(owner)
     if owner.has_module("strategy") or not small:

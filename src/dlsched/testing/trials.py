@@ -67,10 +67,7 @@ class Trial:
 def strategy_of(problem: str) -> Any:
     """Return the Hypothesis strategy for small instances of a problem.
 
-    Raises
-    ------
-    OptionError
-        If it has none.
+    `OptionError` is raised if it has none.
     """
     owner = registry.problem(problem)
     try:
@@ -83,10 +80,7 @@ def strategy_of(problem: str) -> Any:
 def owner_for(problem: str, variant: VariantLike) -> Problem:
     """Return the problem, or a variant of it.
 
-    Raises
-    ------
-    OptionError
-        If the variant is another problem's.
+    `OptionError` is raised if the variant is another problem's.
     """
     found = variant_of(variant)
     if found is None:
@@ -102,10 +96,7 @@ def optimum_of(owner: Problem, remedy: str) -> Callable[[Any], Objective | None]
     No enumeration of a problem knows what a variant adds; the optimum of its whole model is proved.
     An instance whose optimum is not proved is not one to compare with.
 
-    Raises
-    ------
-    OptionError
-        If the problem has no brute force.
+    `OptionError` is raised if the problem has no brute force.
     """
     if not isinstance(owner, VariantProblem):
         if not owner.has_module("oracle"):
@@ -151,16 +142,9 @@ def attempt(
 ) -> Trial:
     """Call a method and check its answer.
 
-    Parameters
-    ----------
-    owner
-        The variant that the answer is checked for; by default the method's problem.
-
-    Raises
-    ------
-    Broken
-        ``crash``, ``exits``, ``changes_instance``, ``no_solution_object``, ``infeasible``,
-        ``wrong_claim`` or ``wrong_status``.
+    `owner`: the variant that the answer is checked for; by default the method's problem. `Broken`
+    is raised of the kinds ``crash``, ``exits``, ``changes_instance``, ``no_solution_object``,
+    ``infeasible``, ``wrong_claim`` or ``wrong_status``.
     """
     try:
         with _contained():
@@ -205,12 +189,7 @@ def _examined(owner: Problem, instance: Instance, claim: Claim) -> Trial:
 def false_claim(trial: Trial, optimum: Objective | None) -> Broken | None:
     """Return what a method's own status or bounds say that the optimum shows to be false.
 
-    Parameters
-    ----------
-    trial
-        What the method returned.
-    optimum
-        The optimum, or None if there is no solution.
+    The optimum is ``None`` if there is no solution.
     """
     if optimum is None:
         return None  # it has no solution either, or an oracle is wrong, which is another finding

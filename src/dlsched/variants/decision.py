@@ -135,12 +135,8 @@ def solve_in_fractions(
 
     That is so if the program is too large, or the model has rounded numbers.
 
-    Parameters
-    ----------
-    known
-        A solution.
-    proved
-        The values of the first levels that are known to be optimal; they are held.
+    `known`: a solution. `proved`: the values of the first levels that are known to be optimal; they
+    are held.
     """
     change = problem.model.change(instance)
     form = compile_model(change.model)

@@ -158,10 +158,7 @@ class _Part:
     def solve(self, stop: Callable[[], object] | None) -> Choice:
         """Return the best values; where there are none, the keys of sums that leave none.
 
-        Raises
-        ------
-        TooLarge
-            If it takes too many operations or relaxations.
+        `TooLarge` is raised if it takes too many operations or relaxations.
         """
         simplex = Simplex(self.columns, self.sums, stop)
         best = {j: self.start[j] for j in self.columns} if self._start_fits() else None

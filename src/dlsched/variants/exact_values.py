@@ -24,10 +24,7 @@ def sum_of(
 def exact(number: Any) -> Fraction:
     """Return a number as the decimal that it prints as.
 
-    Raises
-    ------
-    ValueError
-        If it is infinite, or no number.
+    `ValueError` is raised if it is infinite, or no number.
     """
     if isinstance(number, float):  # NumPy's included
         return Fraction(repr(float(number)))
@@ -75,12 +72,8 @@ class _Affine(dict[int, Fraction]):
 def exact_coefficients(expression: Any) -> Linear:
     """Return a Pyomo expression, whose fixed variables are constants.
 
-    Raises
-    ------
-    ValueError, OverflowError
-        If one of its numbers is not finite.
-    TypeError, AttributeError
-        If it is not linear.
+    `ValueError` or `OverflowError` is raised if one of its numbers is not finite; `TypeError` or
+    `AttributeError` if it is not linear.
     """
     from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
 

@@ -44,12 +44,9 @@ def identity(stated: Sequence[Any], functions: Sequence[Any], version: str | Non
 class _Content(pickle.Pickler):
     """Pickles data, the same in each process: functions and classes by their places.
 
-    Parameters
-    ----------
-    packages
-        Whose files are looked at though they are installed: those of the variant's functions.
-    files
-        Gets the digests of the files of functions and classes, and of what these import.
+    `packages`: whose files are looked at though they are installed: those of the variant's
+    functions. `files`: gets the digests of the files of functions and classes, and of what these
+    import.
     """
 
     def __init__(self, packages: set[str], files: dict[str, str]) -> None:
@@ -60,13 +57,7 @@ class _Content(pickle.Pickler):
         self.functions: list[FunctionType] = []
 
     def of(self, value: Any) -> bytes:
-        """Return what a value is.
-
-        Raises
-        ------
-        Exception
-            If it cannot be pickled.
-        """
+        """Return what a value is; whatever is raised if it cannot be pickled is an `Exception`."""
         self.dump(value)
         return self.written.getvalue()
 

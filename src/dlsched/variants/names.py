@@ -63,10 +63,7 @@ class Names:
     def find(self, name: str) -> Any:
         """Return a variable; ``None`` if there is none of this name.
 
-        Raises
-        ------
-        OptionError
-            If the name is that of several without quotation marks.
+        `OptionError` is raised if the name is that of several without quotation marks.
         """
         import pyomo.core as pyo
 

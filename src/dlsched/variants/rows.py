@@ -24,10 +24,7 @@ _LARGEST = 2**40
 def validated(variant: Variant, what: str, state: Callable[[Any], T], given: Any) -> T:
     """Return what a function makes of a row or an expression that has to be linear.
 
-    Raises
-    ------
-    OptionError
-        If it is not linear, or a limit or a coefficient is not finite.
+    `OptionError` is raised if it is not linear, or a limit or a coefficient is not finite.
     """
     try:
         return state(given)
@@ -48,10 +45,8 @@ def validate_variable(variant: Variant, variable: Any) -> None:
 
     A fixed one gets its value as both bounds; the bounds of one in whole numbers become whole.
 
-    Raises
-    ------
-    OptionError
-        If its domain has gaps, no value is within its bounds, or it is fixed elsewhere.
+    `OptionError` is raised if its domain has gaps, no value is within its bounds, or it is fixed
+    elsewhere.
     """
     if not (variable.is_continuous() or variable.is_integer()):
         raise OptionError(
@@ -196,10 +191,7 @@ def row_scale(row: Any, stated: ExactRow | None = None) -> RowScale:
     largest coefficient becomes about 1, in the units of the model. Integer variables have smaller
     coefficients first, where these suffice and they differ too much for a solver.
 
-    Parameters
-    ----------
-    stated
-        The row in exact arithmetic, if it is known.
+    `stated`: the row in exact arithmetic, if it is known.
     """
     from pyomo.core.expr import identify_variables
 

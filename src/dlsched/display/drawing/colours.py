@@ -103,12 +103,8 @@ def differences(
 ) -> Differences:
     """Return the things of which two solutions decide something else.
 
-    Parameters
-    ----------
-    first, second
-        What each decides, by the names of the things; nothing of those that are not in it.
-    by, what
-        In words what is decided, and of what.
+    `first`, `second`: what each decides, by the names of the things; nothing of those that are not
+    in it. `by`, `what`: in words what is decided, and of what.
     """
     other = {name for name in names if first.get(name) != second.get(name)}
     return Differences(other, f"{len(other):,} of {len(names):,} {what}", by)
@@ -170,10 +166,7 @@ class Colouring:
 def by_name(names: Sequence[str]) -> Colouring:
     """Colour by name: a name's look depends only on its place among all names.
 
-    Parameters
-    ----------
-    names
-        One per thing, of all things in the instance, drawn or not.
+    `names`: one per thing, of all things in the instance, drawn or not.
     """
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
     key = {name: PALETTE[i % len(PALETTE)] for name, i in place.items()}
@@ -188,10 +181,7 @@ def by_name(names: Sequence[str]) -> Colouring:
 def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> Colouring:
     """Colour by a number, larger ones darker; more than 8 values in 6 classes of equal size.
 
-    Parameters
-    ----------
-    colours
-        From light to dark.
+    `colours`: from light to dark.
     """
     distinct = sorted(set(values))
     classes = [(value, value) for value in distinct]
@@ -234,9 +224,6 @@ def _number(value: Any) -> str:
 def default_of(names: Sequence[str], otherwise: str, *, patterned: bool = True) -> str:
     """Return ``"job"`` while every job has a look of its own, else another default.
 
-    Parameters
-    ----------
-    patterned
-        Whether patterns are drawn; without them only colours distinguish.
+    `patterned`: whether patterns are drawn; without them only colours distinguish.
     """
     return "job" if len(names) <= (MOST_NAMED if patterned else len(PALETTE)) else otherwise

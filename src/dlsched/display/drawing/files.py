@@ -27,13 +27,9 @@ _SETTINGS = {
 def picture_bytes(figure: Figure, form: str, background: Background = "white") -> bytes:
     """Return a figure's file, exactly as wide as the figure.
 
-    Parameters
-    ----------
-    form
-        ``"pdf"``, ``"svg"``, ``"png"`` or ``"pgf"``, which needs LaTeX.
-    background
-        ``"white"``; ``"plate"``, white with rounded corners and nothing beyond them, for pages that
-        may be dark; ``"transparent"``, for pages that are light.
+    `form`: ``"pdf"``, ``"svg"``, ``"png"`` or ``"pgf"``, which needs LaTeX. `background`:
+    ``"white"``; ``"plate"``, white with rounded corners and nothing beyond them, for pages that may
+    be dark; ``"transparent"``, for pages that are light.
     """
     import matplotlib as mpl
 

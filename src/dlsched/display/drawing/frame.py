@@ -80,12 +80,8 @@ def framed(
 ) -> Callable[[State], Callable[..., Axes]]:
     """Make a problem's ``draw`` from a function that states its picture.
 
-    Parameters
-    ----------
-    check
-        The problem's checker, whose objective is in the title.
-    differing
-        What two solutions decide differently.
+    `check`: the problem's checker, whose objective is in the title. `differing`: what two solutions
+    decide differently.
     """
 
     def decorate(state: State) -> Callable[..., Axes]:

@@ -78,12 +78,9 @@ def colour_entries(
 def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
     """Set the title, and put a legend below the axes.
 
-    Parameters
-    ----------
-    own
-        Whether the figure is the picture's own: then the legend can use its whole width, and the
-        figure grows by the lines that title and legend have beyond the first, or beyond those of
-        the title before.
+    `own`: whether the figure is the picture's own: then the legend can use its whole width, and the
+    figure grows by the lines that title and legend have beyond the first, or beyond those of the
+    title before.
     """
     before = ax.get_title(loc="left").count("\n")
     set_title(ax, title)
@@ -98,12 +95,8 @@ def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
 def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> int:
     """Put a legend below the axes; return the number of its rows.
 
-    Parameters
-    ----------
-    own
-        As for `finish`; the figure keeps its size.
-    **look
-        Settings of matplotlib's legend, instead of ours.
+    `own`: as for `finish`; the figure keeps its size. `**look`: settings of matplotlib's legend,
+    instead of ours.
     """
     from matplotlib.transforms import ScaledTranslation
 

@@ -51,13 +51,7 @@ _WRITTEN = 8.0
 
 
 def require_drawable(owners: int, cells: int) -> None:
-    """Refuse a map of more than `MOST_CELLS` cells before it takes memory.
-
-    Raises
-    ------
-    OptionError
-        If there are more.
-    """
+    """Refuse a map of more than `MOST_CELLS` cells, before it takes memory, by `OptionError`."""
     if owners * cells > MOST_CELLS:
         raise OptionError(
             f"the map would have {owners:,} x {cells:,} cells, and at most {MOST_CELLS:,} can be "
@@ -182,10 +176,7 @@ def _frame(ax: Axes, x: float, y: float, width: float, height: float, **style: A
 def _names(ax: Axes, picture: Picture, band: _Band, top: float, points: float) -> None:
     """Write the name of what neighbouring columns have in the same cells, where it fits.
 
-    Parameters
-    ----------
-    points
-        Of a column.
+    A column is so many `points` wide.
     """
     columns: dict[tuple[str, int, int, str], list[int]] = {}
     for column, owner in enumerate(band.owners):

@@ -101,12 +101,7 @@ def _row(ax: Axes, owner: Owner, begin: float, middle: float) -> None:
 def boxes(ax: Axes, owner: Owner, x: float, y: float, height: float, width: float = 1) -> None:
     """Draw the pieces of an owner with their names.
 
-    Parameters
-    ----------
-    x, y
-        Where the first one begins.
-    width
-        Of a cell.
+    The first one begins at `x`, `y`; a cell is so wide.
     """
     for piece in owner.pieces:
         _box(ax, piece, (x, y, piece.size * width, height))

@@ -67,25 +67,13 @@ def styled(draw: Callable[..., T]) -> Callable[..., T]:
 
 
 def new_axes(height: float) -> Axes:
-    """Return the axes of a new figure that is as wide as ``rcParams["figure.figsize"]`` says.
-
-    Parameters
-    ----------
-    height
-        Inches.
-    """
+    """Return the axes of `new_figure`."""
     ax: Axes = new_figure(height).add_subplot()
     return ax
 
 
 def new_figure(height: float) -> Figure:
-    """Return an empty figure that is as wide as ``rcParams["figure.figsize"]`` says.
-
-    Parameters
-    ----------
-    height
-        Inches.
-    """
+    """Return an empty figure, inches high and as wide as ``rcParams["figure.figsize"]`` says."""
     plt = require("matplotlib.pyplot", "drawing")
     figure: Figure = plt.figure(figsize=(figure_width(), height))
     figure.set_layout_engine("constrained", w_pad=0.03, h_pad=0.03)
@@ -96,10 +84,7 @@ def new_figure(height: float) -> Figure:
 def require_axes(ax: Any) -> None:
     """Refuse what is neither ``None`` nor flat axes with x and y.
 
-    Raises
-    ------
-    OptionError
-        As for an array of axes; the message says what to give.
+    `OptionError` is raised for an array of axes, too; the message says what to give.
     """
     if ax is not None and getattr(ax, "name", None) != "rectilinear":
         raise OptionError(

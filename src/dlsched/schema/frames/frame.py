@@ -136,10 +136,7 @@ class Frame:
     def cells(self, row: int, names: Iterable[str]) -> tuple[Any, ...]:
         """Return the cells of a row that identify something; none may be missing.
 
-        Raises
-        ------
-        InstanceError
-            If a column is missing, or a cell is empty or a list.
+        `InstanceError` is raised if a column is missing, or a cell is empty or a list.
         """
         identity = []
         for name in names:

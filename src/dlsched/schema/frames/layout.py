@@ -222,10 +222,7 @@ def _identifying(table: Table, column: str) -> dict[str, Any]:
 def _described(model: type[BaseModel], field: str, *, entries: bool = False) -> dict[str, Any]:
     """Return what a field's column says: from the JSON Schema, as docs/schema has it.
 
-    Parameters
-    ----------
-    entries
-        Whether the column has the entries of the field's list or mapping.
+    `entries`: whether the column has the entries of the field's list or mapping.
     """
     schema = model.model_json_schema()
     whole = schema["properties"][field]

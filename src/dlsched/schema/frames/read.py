@@ -82,17 +82,8 @@ class Branch(NamedTuple):
 class Reader:
     """Builds the data of a document from its parts, and knows from which row each entry came.
 
-    Parameters
-    ----------
-    model
-        The document's class.
-    parts
-        Frames by name, and single values, lists and mappings by field.
-
-    Raises
-    ------
-    InstanceError
-        If a name or a column is unknown.
+    `model`: the document's class. `parts`: frames by name, and single values, lists and mappings by
+    field. `InstanceError` is raised if a name or a column is unknown.
     """
 
     def __init__(self, model: type[Document], parts: Mapping[str, Any]) -> None:
@@ -122,10 +113,7 @@ class Reader:
     def data(self) -> dict[str, Any]:
         """Return the data of the document, but for the envelope.
 
-        Raises
-        ------
-        InstanceError
-            Naming frame, row and column, if the frames do not fit together.
+        `InstanceError` is raised, naming frame, row and column, if the frames do not fit together.
         """
         import pandas as pd
 
@@ -281,10 +269,7 @@ class Reader:
         After a mistake its row is taken away, and what is left is read again: so all mistakes are
         found, though a list gives up at its first. A row that refers to one of them is none.
 
-        Raises
-        ------
-        InstanceError
-            Naming frame, row and column, of each of at most `MOST_MISTAKES` mistakes.
+        `InstanceError` names frame, row and column of each of at most `MOST_MISTAKES` mistakes.
         """
         mistakes: list[InstanceError] = []
         gone: set[str] = set()

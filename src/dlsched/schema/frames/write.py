@@ -29,15 +29,7 @@ Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 
 def to_frames(document: BaseModel, single: str) -> dict[str, pandas.DataFrame]:
-    """Return the frames of a document; see `dlsched.schema.frames.layout`.
-
-    Parameters
-    ----------
-    document
-        An instance or a solution.
-    single
-        Name of the frame with its single values.
-    """
+    """Return the frames of a document by its `layout`; `single` names that of its single values."""
     model = type(document)
     layout = list(tables(model))
     rows: Rows = {table.name: [] for table in layout}
