@@ -1,5 +1,6 @@
 """The public calls: load, solve, verify, compare, bound, generate, model, export."""
 
+from dlsched.api.checking import verify
 from dlsched.api.comparing import compare
 from dlsched.api.deciding import what_if
 from dlsched.api.describing import features, list_instances, list_methods, list_problems
@@ -11,7 +12,6 @@ from dlsched.api.next_best import best_solutions
 from dlsched.api.proving import check_bound, check_proof, prove, prove_bound
 from dlsched.api.records import load_comparison, load_result, read_result
 from dlsched.api.solving import bound, solve
-from dlsched.api.verifying import verify
 
 __all__ = [
     "best_solutions",

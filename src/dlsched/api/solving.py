@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
-from dlsched.api.certifying import certified, contested
+from dlsched.api.checking import certified, contested
 from dlsched.api.evaluation import evaluate_claim, remembering
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.starting import (

@@ -8,14 +8,13 @@ from dlsched import library
 from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.registry import problem as find
 from dlsched.testing import (
-    drawn,
     method_checks,
     model_checks,
     package_checks,
     variant_checks,
 )
 from dlsched.testing.search import Finding, SearchReport
-from dlsched.testing.subject import NothingToCheck, Subject
+from dlsched.testing.subject import NothingToCheck, Subject, blind_spots
 from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
@@ -130,7 +129,7 @@ def check_problem(
         if finding is None:
             report.passed.append(check)
             if check == "exact":
-                report.hints += filter(None, [drawn.blind_spots(subject)])
+                report.hints += filter(None, [blind_spots(subject)])
         else:
             report.findings.append(Finding(check, finding.message, finding.instance))
     return report

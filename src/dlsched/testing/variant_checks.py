@@ -21,9 +21,8 @@ from dlsched.results.objective import TOLERANCE, Objective, relative_gap
 from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.testing.drawn import enumerated
 from dlsched.testing.search import Finding
-from dlsched.testing.subject import NothingToCheck, Subject, require
+from dlsched.testing.subject import NothingToCheck, Subject, enumerated, require
 from dlsched.variants import Level, Variant, VariantProblem, changed_problem
 from dlsched.variants.names import Names
 

@@ -89,7 +89,7 @@ def _text(value: Fraction) -> str:
     return str(value) if value.denominator == 1 else f"{float(value):.12g}"
 
 
-def describe(violations: Sequence[Violation]) -> str:
+def first_of(violations: Sequence[Violation]) -> str:
     """Return the first violation in words, and how many more there are."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     return f"{violations[0].message}{more}"

@@ -1,15 +1,23 @@
-"""A variant as a problem, with methods of its own, which is solved and checked as any other."""
+"""A variant by name and as a problem, with methods of its own, solved and checked as any other."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import os
+import sys
+import threading
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
+from types import ModuleType
 from typing import TypeAlias
 
 from dlsched import registry
-from dlsched.errors import OptionError, spelled
+from dlsched.errors import OptionError, UnknownName, describe, spelled
 from dlsched.registry import Kind, Method, Problem
 from dlsched.registry.methods import trust
+from dlsched.registry.names import entries
 from dlsched.results.objective import Level as ObjectiveLevel
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
@@ -19,8 +27,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 from dlsched.variants.decision import decide
 from dlsched.variants.definition import Variant
 from dlsched.variants.estimated_levels import EstimatedLevels
-from dlsched.variants.evaluation import describe
-from dlsched.variants.lookup import find_variant
+from dlsched.variants.evaluation import first_of
 from dlsched.variants.problem import ChangedProblem
 
 EXACT = "whole_model"
@@ -99,7 +106,7 @@ class VariantProblem(ChangedProblem):
         if report.feasible:
             status = Status.FEASIBLE if claim.status is Status.OPTIMAL else claim.status
             return replace(claim, status=status, termination=None)
-        reason = f"{method.name} does not know the {self.variant}: {describe(report.violations)}"
+        reason = f"{method.name} does not know the {self.variant}: {first_of(report.violations)}"
         status = Status.NO_SOLUTION
         return replace(claim, solution=None, status=status, termination=None, reason=reason)
 
@@ -201,3 +208,73 @@ def _with_rule(problem: ChangedProblem) -> dict[str, Method]:
     for method in methods:
         trust(method.function, problem.name)
     return {method.name: method for method in methods}
+
+
+_LOADING = threading.RLock()
+"""Held while a file is loaded: a module is known before it has run, to other threads, too."""
+VARIANTS_GROUP = "dlsched.variants"
+"""The entry-point group: objects of type `Variant` by name."""
+
+
+def find_variant(name: str) -> Variant:
+    """Return the variant that a text means.
+
+    Parameters
+    ----------
+    name
+        ``file.py:few``, relative to the working directory, which may import files beside it;
+        ``module:few``, which is looked for in the working directory first; or the name of an entry
+        point of the group ``dlsched.variants``.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be loaded, or is no variant.
+    UnknownName
+        If no entry point has the name.
+    """
+    place, _, attribute = name.rpartition(":")
+    try:
+        found = getattr(_module(place), attribute) if place else _entry(name)
+    except UnknownName:
+        raise
+    except (Exception, SystemExit) as error:  # importing runs the user's code
+        raise OptionError(f"variant {name}: cannot be loaded: {describe(error)}") from error
+    if not isinstance(found, Variant):
+        raise OptionError(
+            f"variant {name}: is a {type(found).__qualname__}, no dlsched.Variant; write "
+            f"file.py:name of one"
+        )
+    return found
+
+
+def _entry(name: str) -> object:
+    known = {entry.name: entry for entry in entries(VARIANTS_GROUP)}
+    if name not in known:
+        raise UnknownName("variant", name, [*known, "file.py:name"])
+    return known[name].load()
+
+
+def _module(place: str) -> ModuleType:
+    """Import a file, or a module by name; the working directory is searched first."""
+    if not place.endswith(".py"):
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        return importlib.import_module(place)
+    path = Path(place).resolve()
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # what the file imports may stand beside it
+    text = path.read_bytes()
+    content = hashlib.sha256(text).hexdigest()[:12]  # a changed file is read anew
+    label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}_{content}"
+    with _LOADING:
+        if label not in sys.modules:
+            module = ModuleType(label)
+            module.__file__ = str(path)
+            sys.modules[label] = module
+            try:  # Python's cache of compiled files may have the text of a second before
+                exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+            except BaseException:
+                del sys.modules[label]
+                raise
+        return sys.modules[label]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from dlsched.display.drawing.cells import Owner, Picture, Piece
 from dlsched.display.drawing.colours import EDGE, IDLE, parts_of
-from dlsched.display.drawing.labels import box_label
-from dlsched.display.drawing.rows import boxes, heading
+from dlsched.display.drawing.rows import box_label, boxes, heading
 from dlsched.display.drawing.style import (
     TEXT,
     new_axes,

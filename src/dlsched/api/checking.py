@@ -1,17 +1,65 @@
-"""A result's optimum proved and the proof checked, so that no bound is a solver's word."""
+"""Answers checked: a solution by the definition, a result's optimum by a proof made for it."""
 
 import logging
+import os
+from dataclasses import replace
 
-from dlsched.errors import DlschedError, describe
+from dlsched import library
+from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
+from dlsched.errors import DlschedError, InstanceError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
 from dlsched.proofs.prove import prove_infeasible, prove_solution
 from dlsched.registry import Problem
 from dlsched.results.claims import beaten_level, refutation
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.proof import Proof
-from dlsched.results.result import Result, Status, Termination, default_termination
+from dlsched.results.result import Report, Result, Status, Termination, default_termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
+from dlsched.variants import VariantLike, owner_of
+
+
+def verify(
+    instance: InstanceLike,
+    solution: SolutionLike,
+    *,
+    bound: Bounds | None = None,
+    variant: VariantLike = None,
+) -> Report:
+    """Check a solution against the problem's definition; no solver is involved.
+
+    Parameters
+    ----------
+    instance, solution
+        Anything that `load` and `load_solution` take.
+    bound
+        What to state the gap to; by default the library's bound, if the instance is in it.
+    variant
+        A change of the problem: its constraints and levels are evaluated in exact arithmetic.
+
+    Raises
+    ------
+    InstanceError
+        If either cannot be used, or the solution is of another problem or instance.
+    """
+    inst = load(instance)
+    owner = owner_of(inst, variant)
+    sol = load_solution(solution, inst.problem)
+    if sol.instance_sha256 not in (None, inst.sha256):
+        named = isinstance(solution, (str, os.PathLike))
+        raise InstanceError(
+            str(solution) if named else "the solution",
+            "instance_sha256",
+            f"is not the digest of {inst.name}",
+            "verify it against the instance it was made for, or drop the field",
+        )
+    report = owner.check(inst, sol)
+    if bound is None and variant is None:
+        bound = library.best_bounds(inst.sha256)
+    if bound is not None and report.feasible and report.objective is not None:
+        report = replace(report, gap=gap(report.objective, bound))
+    return report
+
 
 logger = logging.getLogger(__name__)
 
