@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlsched.api.extending import changed_problem_of, extended
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import spread_of
 from dlsched.api.solving import solve
@@ -17,7 +16,9 @@ from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.solvers.earlier import Earlier
 from dlsched.variants import VariantLike, VariantProblem, variant_of
+from dlsched.variants.definition import extended
 from dlsched.variants.names import variables_by_name
+from dlsched.variants.owner import changed_problem_of
 
 if TYPE_CHECKING:
     import pandas

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlsched.api.extending import changed_problem_of, extended
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError
 from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Level, Variant, VariantLike, VariantProblem, variant_of
+from dlsched.variants.definition import extended
 from dlsched.variants.exact_values import coefficients, exact, exact_coefficients
 from dlsched.variants.names import add_beside
+from dlsched.variants.owner import changed_problem_of
 from dlsched.variants.rows import state_row, step_of
 
 if TYPE_CHECKING:

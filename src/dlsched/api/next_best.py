@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from dlsched.api.extending import changed_problem_of, extended
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError, spelled
@@ -11,7 +10,9 @@ from dlsched.results.objective import relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Variant, VariantLike, VariantProblem, variant_of
+from dlsched.variants.definition import extended
 from dlsched.variants.names import Names, add_beside, named_later
+from dlsched.variants.owner import changed_problem_of
 
 Distinct = Literal["variables", "objective"]
 

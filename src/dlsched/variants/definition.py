@@ -8,7 +8,7 @@ break the rule, ``variant/allowed.py`` solves and bounds with it.
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ import numpy as np
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.registry import Problem
+from dlsched.schema.envelope import Instance
 from dlsched.variants.identity import identity
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -247,3 +248,37 @@ def variant(
         return Variant(problem, label, constrain, levels, fix or {}, allow, version)
 
     return decorate
+
+
+def extended(
+    instance: Instance,
+    variant: Variant | None,
+    label: str,
+    add: Callable[[Any, Any], None] | None = None,
+    *,
+    levels: Sequence[str | Level] | None = None,
+    fix: Mapping[str, float] | None = None,
+) -> Variant:
+    """Return a variant with more constraints, other levels, more fixed variables.
+
+    `label`: what is added to the variant's name. `add`: as `Variant.constrain`, after that of the
+    variant.
+    """
+    base = variant or Variant(instance.problem, "problem")
+    first = base.constrain
+
+    def constrain(m: Any, given: Any) -> None:
+        for function in (first, add):
+            if function is not None:
+                function(m, given)
+
+    added = constrain if first or add else None
+    fixed = dict(base.fix) | dict(fix or {})
+    for name, value in base.fix.items():
+        if fixed[name] != value:
+            raise OptionError(
+                f"{base} fixes {name} at {value:g}, so it cannot be fixed at {fixed[name]:g}; "
+                f"leave that out, or take a variant that does not fix it"
+            )
+    name = f"{base.name}-{label}"[:80]
+    return replace(base, name=name, constrain=added, levels=levels or base.levels, fix=fixed)

@@ -151,6 +151,13 @@ def variant_of(variant: VariantLike) -> Variant | None:
     return found
 
 
+def changed_problem_of(instance: Instance, variant: Variant) -> VariantProblem:
+    """Return the problem that a variant makes of an instance's."""
+    owner = owner_of(instance, variant)
+    assert isinstance(owner, VariantProblem)
+    return owner
+
+
 def changed_problem(variant: Variant) -> VariantProblem:
     """Return the problem that a variant makes."""
     base = registry.problem(variant.problem)
