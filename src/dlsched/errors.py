@@ -71,10 +71,7 @@ def has_no_option(
 ) -> str:
     """Return that there is no such option, which there are, and which is most like it.
 
-    Parameters
-    ----------
-    also
-        Names that are not listed, but may have been meant.
+    Names in `also` are not listed, but may have been meant.
     """
     names = list(known)
     listed = f"it has: {', '.join(names) or 'none'}"

@@ -28,20 +28,8 @@ def require(module: str, purpose: str) -> Any:
     """Import and return a module of an optional library.
 
     ``plt = require("matplotlib.pyplot", "drawing")`` stands where ``import matplotlib.pyplot as
-    plt`` would, inside the function that needs it.
-
-    Parameters
-    ----------
-    module
-        The module's dotted name; its first part is a key of `EXTRAS`.
-    purpose
-        What needs it, as the subject of a sentence: ``"drawing"``.
-
-    Raises
-    ------
-    ExtraMissing
-        If the library is not installed or cannot be imported: ``drawing needs matplotlib: pip
-        install 'dlsched[plot]'``.
+    plt`` would, inside the function that needs it. `ExtraMissing` is raised if the library cannot
+    be imported: ``drawing needs matplotlib: pip install 'dlsched[plot]'``.
     """
     library = module.partition(".")[0]
     remedy = f"pip install 'dlsched[{EXTRAS[library]}]'"

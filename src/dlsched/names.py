@@ -61,12 +61,7 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports a name when it is used.
 
-    Parameters
-    ----------
-    package
-        The package's name.
-    names
-        Its public names with blanks between them, by the module below it that has them.
+    Its public names have blanks between them, by the module below it that has them.
     """
     module_of = {name: module for module, text in names.items() for name in text.split()}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from typer import Argument, Option
 
 from dlsched.cli.exits import Exit
-from dlsched.cli.output import Answer, put_line
+from dlsched.cli.output import Answer, put_line, put_lines
 from dlsched.cli.progress import count, note, say
 from dlsched.cli.tables import put_table
 from dlsched.cli.verdict import put_summary, status_of
@@ -224,8 +224,7 @@ def put_sweep(rows: Sequence[Row]) -> None:
     """Write a row per problem and method, then failed runs and findings."""
     put_summary(rows)
     put_failed(rows)
-    for line in findings(rows)[:MOST_LINES]:
-        put_line(line)
+    put_lines(findings(rows)[:MOST_LINES])
 
 
 def put_simulations(rows: Sequence[Row]) -> None:

@@ -1,7 +1,6 @@
 """``dlsched export``: a model as LP or MPS, a proof as VIPR, or the JSON Schema of every format."""
 
 import json
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, cast
@@ -13,7 +12,7 @@ from dlsched.api.models import format_of, model_text
 from dlsched.api.proving import vipr_texts
 from dlsched.cli.exits import put
 from dlsched.cli.options import INSTANCE_HELP, Variant, numbers_of, offered
-from dlsched.cli.output import Answer, put_line
+from dlsched.cli.output import Answer, written
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
@@ -70,13 +69,13 @@ def export(
     if schemas is not None:
         if instance is not None:
             raise OptionError("--schemas takes no instance; give one or the other")
-        return _written(_write_schemas(schemas))
+        return written(_write_schemas(schemas))
     if instance is None or (file is None and chosen is None):
         raise OptionError("export needs an instance and a file, or --schemas DIR")
     if chosen == "vipr" or (chosen is None and file and format_of(file.name) == "vipr"):
         if held:
             raise OptionError("--held is for models; a proof says what the levels are held at")
-        return _written(_write_certificates(instance, file, level, proof, variant))
+        return written(_write_certificates(instance, file, level, proof, variant))
     if proof is not None:
         raise OptionError("--proof is for --format vipr")
     values = numbers_of("--held", held)
@@ -87,18 +86,7 @@ def export(
     target(file, *_suffixes(chosen))
     say(Stage.BUILDING, f"the model of {instance}")
     api.export(instance, file, level=level, held=values, variant=variant)
-    return _written([file])
-
-
-def _written(files: Sequence[Path]) -> Answer:
-    """Say which files were written."""
-    names = [str(file) for file in files]
-
-    def put_names() -> None:
-        for name in names:
-            put_line(f"written: {name}")
-
-    return Answer({"files": names}, put_names)
+    return written([file])
 
 
 def _format(format_: str | None, lp: bool | None) -> str | None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -101,6 +101,18 @@ def fields(data: Mapping[str, object], indent: int = 0) -> None:
         longest = max(map(len, value.split()), default=0)
         fits = not on_terminal() or label + longest <= line_width()
         put_line(f"{' ' * indent + printable(name):<{label}}{value}", label if fits else indent + 2)
+
+
+def written(files: Iterable[object]) -> Answer:
+    """Return the answer of a command that says which files it wrote."""
+    names = [str(file) for file in files]
+    return Answer({"files": names}, lambda: put_lines(f"written: {name}" for name in names))
+
+
+def put_lines(lines: Iterable[str]) -> None:
+    """Write lines of plain text, each as `put_line` does."""
+    for line in lines:
+        put_line(line)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import re
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -12,7 +11,7 @@ from typer import Argument, Option
 from dlsched import api
 from dlsched.cli.exits import put_note
 from dlsched.cli.options import InstanceName
-from dlsched.cli.output import Answer, put_line
+from dlsched.cli.output import Answer, written
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
@@ -76,7 +75,7 @@ def plot(
         picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background)
     write_bytes(output, picture)
     _note(caught)
-    return Answer({"files": [str(output)]}, partial(put_line, f"written: {output}"))
+    return written([output])
 
 
 def _note(caught: Sequence[warnings.WarningMessage]) -> None:

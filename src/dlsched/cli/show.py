@@ -74,15 +74,15 @@ def _instances(owners: list[registry.Problem]) -> list[Row]:
 
 def _methods(owners: list[registry.Problem]) -> list[Row]:
     return [
-        {
-            "problem": owner.name,
-            "method": method.name,
-            "kind": str(method.kind),
-            "summary": method.summary,
-        }
+        {"problem": owner.name} | _said(method)
         for owner in owners
         for method in owner.methods.values()
     ]
+
+
+def _said(method: registry.Method) -> Row:
+    """Return what is said of a method."""
+    return {"method": method.name, "kind": str(method.kind), "summary": method.summary}
 
 
 def _policies(owners: list[registry.Problem]) -> list[Row]:
@@ -139,12 +139,7 @@ def _problem(owner: registry.Problem) -> Answer:
         "source": owner.source,
         "levels": [{"level": e.name, "sense": e.sense, "unit": e.unit} for e in owner.levels],
         "methods": [
-            {
-                "method": method.name,
-                "kind": str(method.kind),
-                "summary": method.summary,
-                "options": {k: _as_json(v) for k, v in method.options.items()},
-            }
+            _said(method) | {"options": {k: _as_json(v) for k, v in method.options.items()}}
             for method in owner.methods.values()
         ],
         "exact": owner.exact,

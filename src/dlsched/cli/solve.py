@@ -8,7 +8,7 @@ from dlsched import api
 from dlsched.api.comparing import as_comparison, comparison
 from dlsched.api.solving import validate_limits
 from dlsched.cli.options import INSTANCE_HELP, InstanceName, Limits, Output, Variant, offered
-from dlsched.cli.output import Answer, put_line, stdout_for_answers
+from dlsched.cli.output import Answer, put_line, stdout_for_answers, written
 from dlsched.cli.progress import count, hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_comparison, status_of
@@ -155,7 +155,6 @@ def compare(
 
     def put() -> None:
         put_comparison(rows)
-        for file in output:
-            put_line(f"written: {file}")
+        written(output).put()
 
     return Answer(rows, put, status_of(rows))

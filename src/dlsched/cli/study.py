@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from dlsched.cli.exits import put_note
 from dlsched.cli.options import Columns, Record, Seed, offered
-from dlsched.cli.output import Answer, put_line
+from dlsched.cli.output import Answer, put_line, put_lines
 from dlsched.cli.progress import note, say
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError, UnknownName
@@ -128,11 +128,9 @@ def study(
     def put() -> None:
         for warning in history.warnings:
             put_note(warning)
-        for sentence in (made.verdict.headline, *made.verdict.sentences):
-            put_line(sentence)
+        put_lines((made.verdict.headline, *made.verdict.sentences))
         if len(made.nodes):
-            for line in made.nodes.to_string(index=False).splitlines():
-                put_line(line)
+            put_lines(made.nodes.to_string(index=False).splitlines())
         for path in written[:1]:
             put_line(f"written: {path}, and {len(written) - 1} more files beside it")
 
