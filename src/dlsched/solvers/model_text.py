@@ -12,11 +12,9 @@ from dlsched.solvers.standard_form import StandardForm
 
 
 def mps_text(name: str, form: StandardForm, level: int) -> str:
-    """Return one level of a form.
+    """Return one level of a form as MPS text; `name` is for the NAME line.
 
     Numbers are written with the digits that they need to be read as the same ones.
-
-    `name`: for the NAME line.
     """
     lines = _lines("_".join(name.split()), form, level)
     return "\n".join(lines) + "\n"
@@ -146,7 +144,7 @@ _RESERVED = re.compile(
 
 
 def lp_text(name: str, form: StandardForm, level: int) -> str:
-    """Return one level of a form; `name` is for the first line, a comment."""
+    """Return one level of a form as LP text; `name` is for the first line, a comment."""
     from pyomo.repn.plugins.lp_writer import LPWriter
 
     written = pyomo_model(form, level, conditioned=False)
