@@ -372,7 +372,7 @@ def test_interrupt_keeps_solution(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"dlsched.api.certifying.{phase}", interrupted)
+    monkeypatch.setattr(f"dlsched.api.checking.{phase}", interrupted)
     solution, proof = tmp_path / "solution.json", tmp_path / "proof.json"
     ran = run("solve", NAME, "--json", "--output", solution, "--proof", proof)
     result = dlsched.read_result(ran.stdout)
