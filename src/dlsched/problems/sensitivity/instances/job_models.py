@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.instances.from_profiles import read_iteration_times, read_profiles
+from dlsched.problems.sensitivity.instances.from_profiles import read_profiles
 from dlsched.problems.sensitivity.instances.generate import (
     MODELS,
     profile_of,
@@ -39,43 +39,37 @@ class Model(NamedTuple):
     profile: Mapping[str, Any]
 
 
-def synthetic_models(cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5) -> dict[str, Model]:
-    """Return the models of the random instances, an iteration of each taking one second **(D)**.
+def models_of(
+    measured: str | Path | None, cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5
+) -> dict[str, Model]:
+    """Return the models of a file of measured profiles, or else those of the random instances.
 
-    Raises
-    ------
-    OptionError
-        If the share of a GPU is not on the axes of their profiles.
-    """
-    share = (cpus_per_gpu, memory_per_gpu)
-    require_on_axes(share)
-    return {
-        name: Model(name, kind, 1, _per_gpu(profile_of(1, curve, share)))
-        for kind, models in MODELS.items()
-        for name, curve in models.items()
-    }
-
-
-def measured_models(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Model]:
-    """Return the models of a file of measured profiles that have a class, by their 1-GPU profiles.
-
-    As in the authors' public code, jobs with more GPUs have the same profile per GPU, and models
-    of a class take turns in the order of the file's ``class_of``.
+    Of a file those that have a class, by their 1-GPU profiles: as in the authors' public code, jobs
+    with more GPUs have the same profile per GPU, and models of a class take turns in the order of
+    the file's ``class_of``. An iteration of a random instance's model takes one second **(D)**.
 
     Raises
     ------
     InstanceError
         If the file has another form, or no set for this number of CPUs per GPU.
+    OptionError
+        If the share of a GPU is not on the axes of the random instances' profiles.
     """
-    profiles, kinds = read_profiles(path, cpus_per_gpu)
-    times = read_iteration_times(path, cpus_per_gpu)
-    return {
-        model: Model(
-            model, _NAMES.get(kinds[name], kinds[name]), times[name], _per_gpu(profiles[name])
-        )
-        for name, model in ((name, name.removesuffix("_1")) for name in times)
-        if name in profiles and profiles[name]["gpus"] == 1
-    }
+    models = {}
+    if measured is not None:
+        rows = read_profiles(measured, cpus_per_gpu)
+        for name, row in sorted(rows.items(), key=lambda entry: entry[1].place):
+            if row.profile["gpus"] == 1:
+                model = name.removesuffix("_1")
+                kind = _NAMES.get(row.kind, row.kind)
+                models[model] = Model(model, kind, row.seconds, _per_gpu(row.profile))
+        return models
+    share = (cpus_per_gpu, memory_per_gpu)
+    require_on_axes(share)
+    for kind, curves in MODELS.items():
+        for name, curve in curves.items():
+            models[name] = Model(name, kind, 1, _per_gpu(profile_of(1, curve, share)))
+    return models
 
 
 def _per_gpu(profile: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.generate import HEAD, cluster
-from dlsched.problems.sensitivity.instances.job_models import (
-    Assignment,
-    measured_models,
-    synthetic_models,
-)
+from dlsched.problems.sensitivity.instances.job_models import Assignment, models_of
 from dlsched.registry.cluster_state import ClusterState
 from dlsched.schema import Id, Number, simplify
 
@@ -134,11 +130,7 @@ def instance(
     if len(sizes) != 1:
         raise OptionError(f"the servers have {sorted(sizes)} GPUs; sensitivity needs equal ones")
     gpus = sizes.pop()
-    models = (
-        measured_models(measured, cpus_per_gpu)
-        if measured
-        else synthetic_models(cpus_per_gpu, memory_per_gpu)
-    )
+    models = models_of(measured, cpus_per_gpu, memory_per_gpu)
     turns = Assignment(models.values(), split)
     jobs = sorted((*state.running, *state.waiting), key=lambda job: job.submit)
     free = state.gpus
