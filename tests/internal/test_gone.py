@@ -50,7 +50,10 @@ def test_modules_and_functions(name: str) -> None:
     assert all((ROOT / folder).is_dir() for folder in re.findall(r"benchmarks/\w+", instead))
 
 
-def test_a_picture_that_is_gone() -> None:
-    """The picture of interleaving that had two axes of its own."""
-    with pytest.raises(ImportError, match=r"draw_both is gone; use dlsched\.plot"):
-        import_module("dlsched.problems.interleaving.pictures.draw").draw_both  # noqa: B018
+@pytest.mark.parametrize(
+    ("problem", "name"), [("interleaving", "draw_both"), ("placement", "draw_moves")]
+)
+def test_a_picture_that_is_gone(problem: str, name: str) -> None:
+    """The picture of interleaving that had two axes of its own, and that of tables that move."""
+    with pytest.raises(ImportError, match=rf"{name} is gone; use dlsched\.plot"):
+        getattr(import_module(f"dlsched.problems.{problem}.pictures.draw"), name)
