@@ -19,32 +19,19 @@ MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
 
 
 class Measured(NamedTuple):
-    """A row of a file: a model that has a class, with a number of GPUs.
-
-    Attributes
-    ----------
-    place
-        Position of the model among the file's classes, the authors' order.
-    seconds
-        Seconds per iteration at the proportional share.
-    profile
-        As in an instance; rows of zeros are dropped, with their CPUs, other zeros are kept.
-    """
+    """A row of a file: a model that has a class, with a number of GPUs."""
 
     place: int
+    """Position of the model among the file's classes, the authors' order."""
     kind: str
     seconds: Number
+    """Seconds per iteration at the proportional share."""
     profile: dict[str, Any]
+    """As in an instance; rows of zeros are dropped, with their CPUs, other zeros are kept."""
 
 
 def read_profiles(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Measured]:
-    """Read a file of measured profiles, for a number of CPUs per GPU.
-
-    Raises
-    ------
-    InstanceError
-        If the file has another form, or no set for this number.
-    """
+    """Read a file of measured profiles; `InstanceError` if it has none for this number of CPUs."""
     try:
         data = read_json(Path(path))
         sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}

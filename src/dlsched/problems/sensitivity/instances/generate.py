@@ -168,13 +168,7 @@ def cluster(servers: int, gpus: int, cpus_per_gpu: int, memory: float) -> dict[s
 
 
 def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
-    """Return the weights of image, language and speech jobs of a split as ``"20/70/10"``.
-
-    Raises
-    ------
-    OptionError
-        If it is not three weights, or all are 0.
-    """
+    """Return the weights of image, language and speech jobs; `OptionError` if they are none."""
     try:
         weights = tuple(float(w) for w in (split.split("/") if isinstance(split, str) else split))
     except (TypeError, ValueError):

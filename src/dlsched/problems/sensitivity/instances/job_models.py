@@ -21,22 +21,15 @@ _NAMES = {"lang": "language"}
 
 
 class Model(NamedTuple):
-    """A model that jobs train.
-
-    Attributes
-    ----------
-    kind
-        Its class, one of `CLASSES`.
-    seconds
-        Seconds per iteration at the proportional share.
-    profile
-        ``cpus``, ``memory`` and ``throughput`` per GPU, as in an instance, of a job with one GPU.
-    """
+    """A model that jobs train."""
 
     name: str
     kind: str
+    """Its class, one of `CLASSES`."""
     seconds: Number
+    """Seconds per iteration at the proportional share."""
     profile: Mapping[str, Any]
+    """``cpus``, ``memory`` and ``throughput`` per GPU, as in an instance, of a job with one GPU."""
 
 
 def models_of(
@@ -47,13 +40,7 @@ def models_of(
     Of a file those that have a class, by their 1-GPU profiles: as in the authors' public code, jobs
     with more GPUs have the same profile per GPU, and models of a class take turns in the order of
     the file's ``class_of``. An iteration of a random instance's model takes one second **(D)**.
-
-    Raises
-    ------
-    InstanceError
-        If the file has another form, or no set for this number of CPUs per GPU.
-    OptionError
-        If the share of a GPU is not on the axes of the random instances' profiles.
+    The share of a GPU must be on the axes of the profiles.
     """
     models = {}
     if measured is not None:
@@ -81,20 +68,9 @@ class Assignment:
     """Gives each job its model, so that the classes have their shares of the jobs.
 
     The next job is of the class whose share of the jobs so far is furthest below the split's, of
-    equals the first in `CLASSES`; its models take turns. As in the authors' public code, whose
-    floating-point arithmetic decides ties.
-
-    Parameters
-    ----------
-    models
-        By name; those of a class take turns in this order.
-    split
-        Weights of the classes, as ``"20/70/10"``.
-
-    Raises
-    ------
-    OptionError
-        If `split` has another form, or gives a weight to a class without models.
+    equals the first in `CLASSES`; its models take turns, in the order given. As in the authors'
+    public code, whose floating-point arithmetic decides ties. `OptionError` if the split, as
+    ``"20/70/10"``, gives a weight to a class without models.
     """
 
     def __init__(self, models: Iterable[Model], split: str | Sequence[float]) -> None:

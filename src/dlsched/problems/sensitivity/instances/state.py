@@ -37,13 +37,7 @@ class Held(NamedTuple):
 class Rounds:
     """The instances of the rounds of one cluster, made from the profiles of the models.
 
-    Parameters
-    ----------
-    servers
-        ``count``, ``gpus``, ``cpus`` and ``memory``, as in an instance.
-    profiles
-        ``cpus``, ``memory`` and ``throughput`` per GPU by name; jobs with any number of GPUs use
-        the same, as in the authors' public code.
+    Profiles have no GPUs: jobs with any number use the same, as in the authors' public code.
     """
 
     def __init__(
@@ -54,13 +48,7 @@ class Rounds:
         self._known: dict[tuple[frozenset[tuple[str, int]], bool], Instance] = {}
 
     def instance(self, wishes: Sequence[Wish], *, may_wait: bool = False) -> Instance:
-        """Return the round of these jobs, in this order.
-
-        Raises
-        ------
-        InstanceError
-            If a profile cannot be used on these servers, naming the field.
-        """
+        """Return the round of these jobs, in this order."""
         kinds = frozenset((wish.profile, wish.gpus) for wish in wishes)
         base = self._known.get((kinds, may_wait))
         if base is None:
