@@ -109,17 +109,7 @@ class RelaxationTree:
     A home is a fixed column of the relaxation, and every node's bound is recomputed from its duals
     in exact arithmetic. A region is left out only if an exact sum of sizes shows that it has no
     room: a node that the solver calls infeasible, or fails at, keeps the bound of the node above.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    form
-        Its model, with the tangents of the relaxation's last round.
-    root
-        A lower bound on the cost.
-    tables
-        How many tables get a home in the tree.
+    The form is the model with the tangents of the relaxation's last round, `root` its bound.
     """
 
     def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
