@@ -4,18 +4,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 import dlsched
-from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
-from dlsched.problems.sensitivity.programs.pooled import pooled_program
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
 from dlsched.simulation.engine.decision import PolicyError
 from dlsched.simulation.engine.policy import refuse_unused
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT, chosen
-from dlsched.solvers import highs
 from published.synergy.jobs import SimulatedJob, fitting
 from published.synergy.servers import Servers
 
@@ -159,22 +155,3 @@ class Mechanism:
 def _given(instance: Instance, job: Job, choice: Choice, shares: dict[int, int]) -> Given:
     usual = instance.shares[job.profile].throughput
     return Given(choice, shares, float(Fraction(choice.throughput) / usual))
-
-
-def ideal_allocation(instance: Instance, run: Run) -> dict[str, Choice]:
-    """Return the choice of each job in an optimum of stage one; a job that waits is absent.
-
-    It is a bound and no solution: servers need not have room for these choices. Of jobs of one
-    profile the first in the instance's order get the choices with the largest throughput **(D)**.
-    """
-    if not instance.jobs:
-        return {}
-    form, options = pooled_program(instance)
-    outcome = highs.solve(form, 0, run, quiet=True)
-    if outcome.values is None:
-        raise SolverFailure(f"HiGHS ended stage one with {outcome.termination}")
-    chosen: dict[str, list[Choice]] = {}
-    for (profile, choice), often in zip(options, np.rint(outcome.values).tolist(), strict=True):
-        chosen.setdefault(profile, []).extend([choice] * int(often))
-    queues = {name: sorted(choices, key=Choice.rank) for name, choices in chosen.items()}
-    return {job.id: queues[job.profile].pop() for job in instance.jobs if queues[job.profile]}

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from published import simulate
-from published.synergy.mechanisms import ideal_allocation
 from synergy_cases import MATRICES, ends, server, workload
 
-from dlsched import Run
 from dlsched.errors import InstanceError, UnknownName
-from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.workload.generators import synergy_workload
 
@@ -155,15 +152,3 @@ def test_bad_jobs() -> None:
 def four_servers() -> Cluster:
     """Return the cluster of Table 5."""
     return Cluster.uniform(4, 8, cpus=24, memory=500)
-
-
-def test_stage_one_gives_the_first_jobs_of_a_profile_the_fast_choices() -> None:
-    """Of 9 CPUs the first hungry job gets 3, two get their share of 2.25, the modest one 1."""
-    profiles: dict[str, dict[str, Any]] = {
-        "hungry": {"cpus": [1, 2.25, 3], "memory": [2], "throughput": [[0.5], [1], [1.5]]},
-        "modest": {"cpus": [1, 2.25, 3], "memory": [2], "throughput": [[1], [1], [1]]},
-    }
-    rounds = Rounds({"count": 2, "gpus": 2, "cpus": 4.5, "memory": 4}, profiles)
-    made = rounds.instance([*(Wish(n, "hungry", 1) for n in "abc"), Wish("d", "modest", 1)])
-    found = ideal_allocation(made, Run())
-    assert [float(found[name].cpus) for name in "abcd"] == [3, 2.25, 2.25, 1]

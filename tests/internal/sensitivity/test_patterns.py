@@ -12,6 +12,7 @@ from dlsched.problems.sensitivity.instances.state import Rounds, Wish, instance
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.pattern_program import Lagrangian, Program, conversions
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
 from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as Host
@@ -135,3 +136,12 @@ def test_the_class_furthest_below_its_share_is_next() -> None:
     models = [Model(name, kind, 1, {}) for name, kind in kinds.items()]
     turns = Assignment(models, (2, 1, 1))
     assert [turns.next().name for _ in range(8)] == ["i1", "l", "s", "i2", "i1", "l", "s", "i2"]
+
+
+def test_stage_one_gives_the_first_jobs_of_a_profile_the_fast_choices() -> None:
+    """Of 9 CPUs the first hungry job gets 3, two get their share of 2.25, the modest one 1."""
+    profiles = {name: row | {"cpus": [1, 2.25, 3]} for name, row in PROFILES.items()}
+    rounds = Rounds(SERVERS | {"cpus": 4.5}, profiles)
+    made = rounds.instance([*(Wish(n, "hungry", 1) for n in "abc"), Wish("d", "modest", 1)])
+    found = ideal_allocation(made, Run())
+    assert [float(found[name].cpus) for name in "abcd"] == [3, 2.25, 2.25, 1]

@@ -46,6 +46,25 @@ def pooled_program(instance: Instance) -> tuple[StandardForm, Sequence[tuple[Id,
     return form, options
 
 
+def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
+    """Return the choice of each job in an optimum of stage one; a job that waits is absent.
+
+    It is a bound and no solution: servers need not have room for these choices. Of jobs of one
+    profile the first in the instance's order get the choices with the largest throughput **(D)**.
+    """
+    if not instance.jobs:
+        return {}
+    form, options = pooled_program(instance)
+    outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome.values is None:
+        raise SolverFailure(f"HiGHS ended stage one with {outcome.termination}")
+    chosen: dict[Id, list[Choice]] = {}
+    for (profile, choice), often in zip(options, np.rint(outcome.values).tolist(), strict=True):
+        chosen.setdefault(profile, []).extend([choice] * int(often))
+    queues = {name: sorted(choices, key=Choice.rank) for name, choices in chosen.items()}
+    return {job.id: queues[job.profile].pop() for job in instance.jobs if queues[job.profile]}
+
+
 def split_bound(instance: Instance) -> Bound:
     """Return the bound on split jobs: those with more GPUs than a server, unless jobs may wait."""
     larger = sum(instance.profile(job).gpus > instance.servers.gpus for job in instance.jobs)
