@@ -39,7 +39,6 @@ PAPERS = {
 WAITING: dict[str, str] = {}
 """Methods that go, and why. Whoever removes a method removes its line."""
 KEPT = {
-    "placement/relaxation": "part of refinement and relaxation_tree; the bound that they have",
     "placement/indivisible_bound": "what the other bounds begin with, in a fifth of their time",
     "reclaiming/spectral": "the best bound where jobs are scattered; newer than the figures",
     "utility/forked": "better than hadare in a tenth of its time where utility is linear",

@@ -20,7 +20,7 @@ MOVED = {
     "dlsched.history": "dlsched.simulation.history",
     "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.interleaving.pictures": "dlsched.plot",
-    "dlsched.problems.placement.pictures": "dlsched.problems.placement.draw",
+    "dlsched.problems.placement.pictures": "dlsched.plot",
     "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
     "dlsched.problems.reclaiming.frontier": "dlsched.frontier",
     "dlsched.problems.shares.POLICIES": "the field objective of dlsched.problems.shares.Instance",

@@ -7,8 +7,6 @@ import pytest
 
 import dlsched
 from dispatch_instances import instance, job, machines, waiting
-from dlsched.problems.placement import Solution
-from dlsched.problems.placement.draw import draw_moves
 from dlsched.problems.utility.draw import draw_prices
 
 WHITE = (1, 1, 1, 1)
@@ -155,13 +153,3 @@ def test_dispatch_without_machines_and_with_very_many_pending() -> None:
     ax.figure.canvas.draw()
     assert {"99", "401"} <= set(words(ax))  # a quota of 99 GPUs, the others have the lowest
     assert len(ax.patches) < 10
-
-
-def test_placement_s_moves_are_shares_of_all_bytes() -> None:
-    """Moving clicks, 10 of 32 bytes, from east to west is one cell of 31.2 %."""
-    pair = dlsched.load("mast-two-regions")
-    assert len(dlsched.plot(dlsched.solve(pair)).patches) == 4 * 2
-    home = {table.id: table.home for table in pair.tables} | {"clicks": "west"}
-    ax = draw_moves(pair, Solution(home=home))
-    cells = [(label.get_position(), label.get_text()) for label in ax.artists + ax.texts]
-    assert cells == [((1.5, 0.5), "31.2")]

@@ -64,6 +64,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
     ("placement", "milp"): "refinement",
+    ("placement", "relaxation"): "relaxation_tree with nodes=0",
     ("placement", "short_annealing"): "annealing",
     ("reclaiming", "scf_updated"): "scf",
     ("sensitivity", "balance"): "price_round",

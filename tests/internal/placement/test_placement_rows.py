@@ -223,15 +223,15 @@ def test_a_failure_keeps_the_bound_before_it(
 ) -> None:
     """What HiGHS cannot solve with spreading rows, or at a node, leaves the bound without."""
     made = dlsched.generate("placement", 3, tables=8, regions=3, jobs=12, largest=0.4)
-    expected = dlsched.bound(made, "relaxation", spreading=0).cost.value
+    expected = dlsched.bound(made, "relaxation_tree", nodes=0, spreading=0).cost.value
 
     usual = spreading_rounds.solve_relaxation
     monkeypatch.setattr(
         spreading_rounds, "solve_relaxation",
         lambda form, *how: failure(form) if "spreading" in form.constraints else usual(form, *how),
     )  # fmt: skip
-    assert dlsched.bound(made, "relaxation").cost.value == pytest.approx(float(expected), rel=1e-9)
+    root = dlsched.bound(made, "relaxation_tree", nodes=0).cost.value
+    assert root == pytest.approx(float(expected), rel=1e-9)
     if failure is not failed:
-        root = dlsched.bound(made, "relaxation_tree", nodes=0).cost.value
         monkeypatch.setattr(highs, "interior_point", lambda form, *how, **options: failure(form))
         assert dlsched.bound(made, "relaxation_tree", nodes=20).cost.value == root

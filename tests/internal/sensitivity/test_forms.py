@@ -17,9 +17,8 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     Limit,
     columns_of,
     dearest,
+    limit_of,
     maximal_patterns,
-    split_limit,
-    throughput_limit,
 )
 from dlsched.problems.sensitivity.programs.pattern_program import Lagrangian, Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
@@ -93,10 +92,10 @@ def test_two_derivations_agree(whole: bool, units: bool) -> None:
             lagrangian = Lagrangian(program, prices, floor)
             if floor is None:
                 cutoff = lagrangian.cutoff(3000)
-                limit = throughput_limit(columns, stated, best, 3000)
+                limit = limit_of(columns, stated, 3000)
             else:
                 cutoff = lagrangian.split_cutoff(2)
-                limit = split_limit(columns, stated, best, floor, 2)
+                limit = limit_of(columns, stated, floor, 2)
             assert limit.pattern == cutoff.floor.least
             assert limit.options == [
                 cutoff.largest[o.profile] - left <= cutoff.allowance

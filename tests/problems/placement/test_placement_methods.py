@@ -12,7 +12,7 @@ from dlsched.problems.placement import Instance
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
-BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
+BOUNDS = ("indivisible_bound", "home_tree", "relaxation_tree")
 
 
 def small(seed: int, **options: Any) -> Instance:
@@ -30,8 +30,8 @@ def test_bounds_are_certified_and_in_their_order() -> None:
         optimum = oracles.placement(made)
         bounds = [
             dlsched.bound(made, "indivisible_bound").cost,
-            dlsched.bound(made, "relaxation", spreading=0).cost,
-            dlsched.bound(made, "relaxation").cost,
+            dlsched.bound(made, "relaxation_tree", nodes=0, spreading=0).cost,
+            dlsched.bound(made, "relaxation_tree", nodes=0).cost,
             dlsched.bound(made, "relaxation_tree", nodes=10).cost,
         ]
         assert {bound.kind for bound in bounds} == {"certified"}
@@ -43,17 +43,20 @@ def test_bounds_are_certified_and_in_their_order() -> None:
         deeper += first * (1 + Fraction(1, 1000)) < more <= optimum.cost
     assert gained >= 2 and deeper == 3
     assert dlsched.bound(made, "relaxation_tree", nodes=10, threads=2).cost == bounds[-1]
-    assert dlsched.bound(made, "relaxation").cost.method == "duals of the relaxation"
+    root = dlsched.bound(made, "relaxation_tree", nodes=0).cost
+    assert root.method == "duals of the relaxation"
 
 
 def test_a_large_relaxation_is_solved_by_interior_point() -> None:
     """From 20,000 entries on; rows that say most still raise the certified bound, in any unit."""
     made = dlsched.generate("placement", 1, tables=30, regions=5, jobs=60)
-    loose, tight = (dlsched.bound(made, "relaxation", spreading=n).cost for n in (0, 4))
+    options = {"nodes": 0, "spreading": 4}
+    loose = dlsched.bound(made, "relaxation_tree", nodes=0, spreading=0).cost
+    tight = dlsched.bound(made, "relaxation_tree", **options).cost
     assert loose.kind == tight.kind == "certified"
     assert loose.value < tight.value <= dlsched.solve(made, "annealing").objective.cost
     small = {name: Fraction(1, 10**9) for name in ("traffic", "gpu", "storage")}
-    scaled = dlsched.bound(made.to_data() | {"weights": small}, "relaxation", spreading=4).cost
+    scaled = dlsched.bound(made.to_data() | {"weights": small}, "relaxation_tree", **options).cost
     assert float(scaled.value) * 10**9 == pytest.approx(float(tight.value), rel=2e-2)
 
 

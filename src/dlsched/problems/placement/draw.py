@@ -1,9 +1,7 @@
-"""Pictures of placement: which regions read which tables, and the bytes that move."""
-
-from __future__ import annotations
+"""Picture of placement: which regions read which tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +16,10 @@ from dlsched.display.drawing.colours import (
     differences,
     mix,
 )
-from dlsched.display.drawing.frame import View, framed, show
+from dlsched.display.drawing.frame import View, framed
 from dlsched.display.drawing.style import ink, short_name
 from dlsched.problems.placement.definition.check import check, moved
 from dlsched.problems.placement.definition.schema import Instance, Solution
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLOR_BY = ("bytes", "jobs", "gpu_hours")
 """What a cell counts: bytes read, jobs that read, GPU hours of these jobs."""
@@ -164,30 +159,3 @@ def _ticks(names: Sequence[str]) -> dict[float, str]:
     limit = 14 if len(names) <= 4 else 7
     lines = [[short_name(line, limit) for line in name.split("\n")] for name in names]
     return {column + 0.5: "\n".join(line) for column, line in enumerate(lines)}
-
-
-def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -> Axes:
-    """Draw a matrix of the bytes that move from row to column, in per cent of all bytes.
-
-    Parameters
-    ----------
-    solution
-        A feasible solution.
-    ax
-        Axes to draw on; those of a new figure by default.
-    """
-    names = [region.id for region in instance.regions]
-    flow = np.zeros((len(names), len(names)))
-    index = instance.region_index
-    for table in instance.tables:
-        new_home = solution.home[table.id]
-        if table.home is not None and table.home != new_home:
-            flow[index[table.home], index[new_home]] += float(table.size)
-    flow *= 100 / float(instance.total_size or 1)
-    most = max(1.0, float(flow.max(initial=0)))
-    rows = []
-    for name, row in zip(names, flow.tolist(), strict=True):
-        cells = [_cell(v / most, f"{v:.1f}".replace("0.0", "<0.1")) for v in row]
-        rows.append(Owner(name, 0, cells))
-    picture = Picture("", rows, "to region", "from region", ticks=_ticks(names))
-    return show(picture, f"{instance.name}: % of all bytes that move", ax)

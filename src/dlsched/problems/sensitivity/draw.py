@@ -148,7 +148,7 @@ def _rows(
 def _colouring(
     instance: Instance, color_by: str, allocation: Mapping[str, Allocation]
 ) -> Colouring:
-    if color_by in ("cpus", "use"):
+    if color_by == "cpus":
         even = Fraction(instance.servers.cpus) / instance.servers.gpus
         given = [allocation.get(job.id) for job in instance.jobs]
         labels = [_share(Fraction(a.cpus) / even) if a else "an even share" for a in given]

@@ -50,13 +50,7 @@ def validate_size(instance: Instance) -> None:
 
 
 def build(instance: Instance) -> Any:
-    """Return the Pyomo model: every job's choice, and its GPUs on every server.
-
-    Raises
-    ------
-    OptionError
-        If there are more than `MOST_VARIABLES` triples of job, choice and server.
-    """
+    """Return the Pyomo model: every job's choice, and its GPUs on every server."""
     import pyomo.core as pyo
 
     validate_size(instance)

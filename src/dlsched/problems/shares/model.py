@@ -44,32 +44,33 @@ def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = Fa
     import pyomo.core as pyo
 
     kinds = kinds_of(instance)
-    present = Counter(job.model for job in instance.jobs)
-    alone = [(c, k) for c, kind in kinds.items() for k in kind.rates]
-    of_model = defaultdict[str, list[str]](list)
-    for c, kind in kinds.items():
-        of_model[kind.example.model].append(c)
-    sides = [
-        (c, other, k)
-        for (model, other, k) in instance.beside
-        if present[other] > (model == other)
-        for c in of_model[model]
-    ]
     m = pyo.ConcreteModel(instance.name)
     m.KINDS = pyo.Set(initialize=list(kinds))
     m.TYPES = pyo.Set(initialize=list(instance.gpus))
-    m.ALONE = pyo.Set(initialize=alone, dimen=2)
-    m.BESIDE = pyo.Set(initialize=sides, dimen=3)
+    m.ALONE = pyo.Set(initialize=[(c, k) for c, kind in kinds.items() for k in kind.rates], dimen=2)
+    m.BESIDE = pyo.Set(initialize=_beside(instance, kinds), dimen=3)
     m.y = pyo.Var(m.ALONE, bounds=lambda m, c, k: (0, kinds[c].count))
     m.z = pyo.Var(m.BESIDE, bounds=lambda m, c, b, k: (0, kinds[c].count))
     m.level = pyo.Var(bounds=(0, 1 if kinds else 0))
-    m.UNIT, m.AT, m.HELD = math.ldexp(1.0, math.frexp(float(ceiling(instance)))[1]), at, {}
+    m.UNIT = math.ldexp(1.0, math.frexp(float(ceiling(instance)))[1])
+    m.AT = at
+    m.HELD = {}
     m.value = pyo.Objective(expr=m.UNIT * m.level, sense=pyo.maximize)
     m.GRANULARITY = {"value": 0}
     every = list(parts(instance, kinds, {**m.y, **m.z}))
     _add_limits(instance, m, kinds, every)
     _add_values(instance, m, kinds, every, integers)
     return m
+
+
+def _beside(instance: Instance, kinds: dict[str, Kind]) -> list[tuple[str, str, str]]:
+    """Return kinds, the models that one of their jobs can be beside, and types."""
+    present = Counter(job.model for job in instance.jobs)
+    sides = []
+    for model, other, k in instance.beside:
+        if present[other] > (model == other):
+            sides += [(c, other, k) for c, kind in kinds.items() if kind.example.model == model]
+    return sides
 
 
 def _add_limits(instance: Instance, m: Any, kinds: dict[str, Kind], every: list[Part]) -> None:
@@ -84,60 +85,60 @@ def _add_limits(instance: Instance, m: Any, kinds: dict[str, Kind], every: list[
         used[part.type].append(part.halves * part.time)
     for (c, b, k), z in m.z.items():
         shared[kinds[c].example.model, b, k].append(z)
-
-    def time(m: Any, c: str) -> Any:
-        return pyo.quicksum(busy[c]) <= kinds[c].count
-
-    def gpus(m: Any, k: str) -> Any:
-        return pyo.quicksum(used[k]) <= 2 * instance.gpus[k] if used[k] else pyo.Constraint.Skip
-
-    def equal(m: Any, a: str, b: str, k: str) -> Any:
-        return pyo.quicksum(shared[a, b, k]) == pyo.quicksum(shared[b, a, k])
+    total = {key: pyo.quicksum(times) for key, times in shared.items()}
 
     def half(m: Any, c: str, b: str, k: str) -> Any:
         own = kinds[c].example.model == b and kinds[c].count == 1  # of two jobs it always holds
-        return 2 * m.z[c, b, k] <= pyo.quicksum(shared[b, b, k]) if own else pyo.Constraint.Skip
+        return 2 * m.z[c, b, k] <= total[b, b, k] if own else pyo.Constraint.Skip
 
     m.SIDES = pyo.Set(initialize=[(a, b, k) for a, b, k in shared if a < b], dimen=3)
-    m.time = pyo.Constraint(m.KINDS, rule=time)
-    m.gpus = pyo.Constraint(m.TYPES, rule=gpus)
-    m.equal = pyo.Constraint(m.SIDES, rule=equal)
+    m.time = pyo.Constraint(m.KINDS, rule=lambda m, c: pyo.quicksum(busy[c]) <= kinds[c].count)
+    m.gpus = pyo.Constraint(
+        [k for k in m.TYPES if used[k]],
+        rule=lambda m, k: pyo.quicksum(used[k]) <= 2 * instance.gpus[k],
+    )
+    m.equal = pyo.Constraint(m.SIDES, rule=lambda m, a, b, k: total[a, b, k] == total[b, a, k])
     m.half = pyo.Constraint(m.BESIDE, rule=half)
 
 
 def _add_values(
     instance: Instance, m: Any, kinds: dict[str, Kind], every: list[Part], integers: bool
 ) -> None:
-    """Add the rows of the level: the sum of the jobs' values, or no job's is less."""
+    """Add the rows of the level: no job's value is less, or the sum of all is not.
+
+    A row of a kind is level <= (constant + slope x work / jobs) / unit.
+    """
     import pyomo.core as pyo
 
-    work = defaultdict[str, list[tuple[Fraction, Any]]](list)
-    for part in every:
-        work[part.kind.name].append((part.rate, part.time))
-    lines = {c: line(instance, kind.example, m.AT) for c, kind in kinds.items()}
     unit = Fraction(m.UNIT)
+    terms = defaultdict[str, list[tuple[Fraction, Any]]](list)
+    for part in every:
+        terms[part.kind.name].append((part.rate, part.time))
+    lines = {c: line(instance, kind.example, m.AT) for c, kind in kinds.items()}
+    for c, (_, slope) in lines.items():
+        terms[c] = [(slope / unit * rate, time) for rate, time in terms[c]]
 
-    def row(constant: Fraction, terms: list[tuple[Fraction, Any]]) -> Any:
+    def row(constant: Fraction, added: list[tuple[Fraction, Any]], jobs: int = 1) -> Any:
+        numbers = [number / jobs for number, _ in added]
         scale = 1
         if integers:  # the largest number has `_BITS` bits then
-            largest = max([Fraction(1), constant, *(number for number, _ in terms)])
+            largest = max([Fraction(1), constant, *numbers])
             scale = 2 ** max(0, _BITS - math.frexp(float(largest))[1])
-        products = (_up(scale * number, integers) * var for number, var in terms)
+        rounded = [_up(scale * number, integers) for number in numbers]
+        products = [number * time for number, (_, time) in zip(rounded, added, strict=True)]
         return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(products)
 
-    def values(c: str, count: int) -> list[tuple[Fraction, Any]]:
-        slope = lines[c][1] / (count * unit)
-        return [(slope * rate, var) for rate, var in work[c]]
-
     def least(m: Any, c: str) -> Any:
-        needs = lines[c][1] * max(rate for rate, _ in work[c])
-        if instance.objective == "total" or needs > NEGLIGIBLE * unit:
+        if instance.objective == "total" or max(number for number, _ in terms[c]) > NEGLIGIBLE:
             return pyo.Constraint.Skip
-        return row(lines[c][0] / unit, values(c, kinds[c].count))
+        return row(lines[c][0] / unit, terms[c], kinds[c].count)
 
     m.least = pyo.Constraint(m.KINDS, rule=least)
-    terms = [term for c in kinds for term in values(c, 1)] if instance.objective == "total" else []
-    m.total = pyo.Constraint(expr=row(Fraction(0), terms) if terms else pyo.Constraint.Skip)
+    m.total = pyo.Constraint(
+        expr=row(Fraction(0), [term for c in kinds for term in terms[c]])
+        if kinds and instance.objective == "total"
+        else pyo.Constraint.Skip
+    )
 
 
 def _up(number: Fraction, integer: bool) -> float:

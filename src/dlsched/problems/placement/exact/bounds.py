@@ -66,33 +66,6 @@ def home_tree(
 
 
 @method("placement", kind="bound")
-def relaxation(
-    instance: Instance,
-    run: Run,
-    rounds: int = TUNABLES.tangent_rounds,
-    spreading: int = TUNABLES.spreading_rounds,
-) -> Claim:
-    """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
-
-    The bound is recomputed from the duals. It links traffic and balance through shared tables; rows
-    from a spreading metric say that jobs which share tables run in the same region. On large
-    instances the relaxation is solved by interior point. Ours, not the paper's.
-
-    Parameters
-    ----------
-    rounds
-        Solutions of the relaxation at most, each with tangents at the one before.
-    spreading
-        Further ones at most, each with the spreading rows that the one before violates.
-    """
-    if rounds < 1 or spreading < 0:
-        raise OptionError("rounds must be from 1, spreading from 0")
-    refinement = Refinement(instance, run)
-    refinement.relax(rounds, spreading)
-    return _relaxed(refinement)
-
-
-@method("placement", kind="bound")
 def relaxation_tree(
     instance: Instance,
     run: Run,
@@ -100,26 +73,29 @@ def relaxation_tree(
     nodes: int = 50,
     spreading: int = TUNABLES.spreading_rounds,
 ) -> Claim:
-    """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
+    """A tree over the homes of the tables of which most bytes are read, above the relaxation.
 
-    Each node is the relaxation with its tables at their homes, and its bound is recomputed from
-    the duals in exact arithmetic. The least bound of an open node counts. As many relaxations are
-    solved at a time as the run has threads, with the same bound. Ours, not the paper's.
+    The root is the model's linear relaxation with the rows of `indivisible_bound`. It links traffic
+    and balance through shared tables; rows from a spreading metric say that jobs which share tables
+    run in the same region. Each node has its tables at their homes. Bounds are recomputed from the
+    duals in exact arithmetic; the least of an open node counts. As many relaxations are solved at a
+    time as the run has threads, with the same bound. Ours, not the paper's.
 
     Parameters
     ----------
     tables
         Tables that get a home in the tree.
     nodes
-        Relaxations in the tree, about; the bound grows with their number.
+        Relaxations in the tree, about; the bound grows with their number. 0 for the root alone.
     spreading
-        As of `relaxation`; the nodes have the rows of the root.
+        Solutions of the root at most with the spreading rows that the one before violates; the
+        nodes have its rows.
     """
     if min(tables, nodes, spreading) < 0:
         raise OptionError("tables, nodes and spreading must be from 0")
     refinement = Refinement(instance, run)
     refinement.relax(spreading=spreading)
-    if refinement.relaxed is None:
+    if refinement.relaxed is None or not nodes:
         return _relaxed(refinement)
     root = max(refinement.indivisible, refinement.dual or 0.0)
     tree = RelaxationTree(instance, refinement.relaxed, root, tables)
@@ -133,17 +109,7 @@ class RelaxationTree:
     A home is a fixed column of the relaxation, and every node's bound is recomputed from its duals
     in exact arithmetic. A region is left out only if an exact sum of sizes shows that it has no
     room: a node that the solver calls infeasible, or fails at, keeps the bound of the node above.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    form
-        Its model, with the tangents of the relaxation's last round.
-    root
-        A lower bound on the cost.
-    tables
-        How many tables get a home in the tree.
+    The form is the model with the tangents of the relaxation's last round, `root` its bound.
     """
 
     def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:

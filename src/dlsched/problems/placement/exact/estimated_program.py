@@ -130,7 +130,6 @@ class EstimatedProgram:
 
     def relax(
         self,
-        rounds: int = TUNABLES.tangent_rounds,
         spreading: int = 0,
         spreading_part: float = 1.0,
     ) -> None:
@@ -140,15 +139,17 @@ class EstimatedProgram:
 
         Parameters
         ----------
-        rounds, spreading
-            Solutions of the relaxation at most, with tangents and with spreading rows.
+        spreading
+            Solutions of the relaxation at most with spreading rows.
         spreading_part
             Of what is left of a limit, for spreading rows.
         """
         self.bound_parts()
+        rounds = TUNABLES.tangent_rounds
         accuracy = None
         if spreading and self.many_tables:  # rounds of spreading rows have tangents, too
-            rounds, accuracy = min(rounds, 1), TUNABLES.accuracies[-1]
+            rounds = 1
+            accuracy = TUNABLES.accuracies[-1]
         solved = self._relax_with_tangents(rounds, accuracy)
         if solved is None:
             return

@@ -39,17 +39,7 @@ _RECORD_EVERY = 100
 
 
 class HomeTree:
-    """A best-first search over the homes of some tables.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    tables
-        How many tables get a home in the tree.
-    cell_nodes
-        Nodes of the search for a cell at each node of the tree.
-    """
+    """A best-first search over the homes of some tables, with searches of few nodes for cells."""
 
     def __init__(self, instance: Instance, tables: int, cell_nodes: int) -> None:
         shares = Shares(instance)
@@ -128,14 +118,8 @@ def best_first(
 ) -> Iterator[tuple[float, int]]:
     """Search over the homes of tables; yield the least bound of an open node after each step.
 
-    The number of nodes that the step made is yielded with it. It ends at a node with all homes.
-
-    Parameters
-    ----------
-    root, values
-        Bounds of the first node, and of others.
-    depth
-        How many tables get a home.
+    The number of nodes that the step made is yielded with it. It ends at a node with all homes, of
+    `depth` tables. The bound of the first node is `root`, those of others are `values`.
     """
     open_nodes: list[tuple[float, Homes]] = [(root, ())]
     children: list[Homes] = []

@@ -29,41 +29,31 @@ class Tunables:
 
     Trials and `many_tables` come from the sections ``own`` and ``near`` of
     benchmarks/figures/placement.md; the other values were chosen by hand, not measured.
-
-    Attributes
-    ----------
-    trials, least_by_default, least_trials
-        For each table by default; in all by default, and in all at least, however few tables.
-    trials_per_schedule
-        Where tables are few: with 200,000 trials eight schedules end nearer to optima than two.
-    temperatures
-        The first and the last one, in mean increases of the cost by a move.
-    least_temperature
-        Where no move costs anything.
-    soft
-        First and last cost of an infeasibility of 1, in sums of the weights, so that large tables
-        may change places; where there are few tables, most such placements lead nowhere.
-    hard
-        The same, so that limits are hardly ever broken.
-    many_tables
-        From here on there is one schedule, with soft limits; else they alternate, hard ones first.
-    trials_per_call
-        Between two checks of the limits.
-    sampled_moves
-        From which the temperatures follow.
     """
 
     trials: int = 2_000
+    """For each table by default."""
     least_by_default: int = 200_000
+    """In all by default, however few tables."""
     least_trials: int = 2_000
+    """In all, however few are asked for."""
     trials_per_schedule: int = 25_000
+    """Where tables are few: with 200,000 trials eight schedules end nearer to optima than two."""
     temperatures: tuple[float, float] = (2.0, 0.01)
+    """The first and the last one, in mean increases of the cost by a move."""
     least_temperature: float = 1e-300
+    """Where no move costs anything."""
     soft: tuple[float, float] = (0.1, 10.0)
+    """First and last cost of an infeasibility of 1, in sums of the weights, so that large tables
+    may change places; where there are few tables, most such placements lead nowhere."""
     hard: tuple[float, float] = (1e6, 1e6)
+    """The same, so that limits are hardly ever broken."""
     many_tables: int = 100
+    """From here on there is one schedule, with soft limits; else some, hard and soft in turn."""
     trials_per_call: int = 20_000
+    """Between two checks of the limits."""
     sampled_moves: int = 500
+    """From which the temperatures follow."""
 
 
 TUNABLES = Tunables()

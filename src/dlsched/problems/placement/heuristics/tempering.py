@@ -29,41 +29,31 @@ class Tunables:
     All were tuned together on the seeds 1 to 3 of 100 and 200 tables (section ``near`` of
     benchmarks/figures/placement.md; other seeds beside them); `few_trials` from equal seconds
     (section ``limited``).
-
-    Attributes
-    ----------
-    replicas
-        Number of temperatures.
-    trials, most_trials
-        For each table by default; in all by default at most.
-    first_trials
-        For each table, of the annealing that all replicas begin with.
-    few_trials
-        For each table; up to this number one cooling schedule is better: 1.5 % cheaper at 100
-        tables.
-    sweep
-        Trials of one replica between two exchanges, at least; half the number of tables if that is
-        more, as each replica's sums are computed anew.
-    temperatures, penalties
-        Of the first and the last replica: in mean increases of the cost by a move; and the cost of
-        an infeasibility of 1, in sums of the weights.
-    cooling_part
-        Of the trials, and of a time limit, for the cooling schedule at the end.
-    cooling, cooling_penalties
-        Its first and last temperature and penalty.
     """
 
     replicas: int = 16
+    """Number of temperatures."""
     trials: int = 20_000
+    """For each table by default."""
     most_trials: int = 50_000_000
+    """In all by default."""
     first_trials: int = 300
+    """For each table, of the annealing that all replicas begin with."""
     few_trials: int = 5_000
+    """For each table; up to this number one cooling schedule is 1.5 % cheaper at 100 tables."""
     sweep: int = 500
+    """Trials of one replica between two exchanges, at least; half the number of tables if that is
+    more, as each replica's sums are computed anew."""
     temperatures: tuple[float, float] = (4.0, 0.05)
+    """Of the first and the last replica, in mean increases of the cost by a move."""
     penalties: tuple[float, float] = (0.1, 10.0)
+    """Likewise the cost of an infeasibility of 1, in sums of the weights."""
     cooling_part: float = 0.2
+    """Of the trials, and of a time limit, for the cooling schedule at the end."""
     cooling: tuple[float, float] = (0.5, 0.01)
+    """Its first and last temperature."""
     cooling_penalties: tuple[float, float] = (1.0, 10.0)
+    """Its first and last penalty."""
 
 
 TUNABLES = Tunables()

@@ -19,37 +19,26 @@ APPS = ("ads", "feed", "video")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of tables and jobs.
-
-    Attributes
-    ----------
-    sizes
-        Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these
-        are those of the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB.
-    readers
-        Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
-        workloads that read a partition (section 2, Figure 3); a table has at least as many readers.
-    priorities
-        Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1.
-    trained_at_home
-        Default share of the training jobs that are trained at home today (section 5.6), before the
-        first version.
-    cpu_training
-        Share of the training jobs that need no GPU (section 5.1).
-    kinds
-        Shares of the GPU types, ours.
-    least_size, least_readers
-        Least size in GB, and least number of jobs that read a table; ours.
-    """
+    """Statistics of tables and jobs."""
 
     sizes: tuple[float, ...] = (0.565, 103.0, 7_500.0)
+    """Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these are
+    those of the data replications of section 3.4."""
     readers: tuple[float, ...] = (3.0, 17.0, 45.0)
+    """Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
+    workloads that read a partition (section 2, Figure 3); a table has at least as many readers."""
     priorities: tuple[float, ...] = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
+    """Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
     trained_at_home: float = 0.9082
+    """Default share of the training jobs that are trained at home today (section 5.6)."""
     cpu_training: float = 0.3
+    """Share of the training jobs that need no GPU (section 5.1)."""
     kinds: tuple[float, ...] = (0.5, 0.3, 0.2)
+    """Shares of the GPU types, ours."""
     least_size: float = 0.001
+    """Least size in GB, ours."""
     least_readers: float = 1.0
+    """Least number of jobs that read a table, ours."""
 
 
 STATISTICS = Statistics()

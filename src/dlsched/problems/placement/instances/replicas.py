@@ -34,11 +34,14 @@ def replicate(
     solution: Solution,
     *,
     disaster: bool = True,
-    stranded: str = "supply",
-    hot: str = "jobs",
     hot_quota: Number = 0,
 ) -> tuple[Replica, ...]:
     """Choose the extra replicas of a placement.
+
+    A training job that no region can run gets copies of the tables that it misses: jobs by
+    priority, each in the region with the highest supply of its GPU type. Hot tables follow: for
+    each region and GPU type, the tables read by most jobs that use the type, up to a quota
+    proportional to the supply **(D)**.
 
     Parameters
     ----------
@@ -47,16 +50,6 @@ def replicate(
     disaster
         Whether every table gets a copy in another region: the largest tables first, each where
         most storage is free **(D)**; the paper's policy uses failure data that it does not print.
-    stranded
-        Where a training job that no region can run gets copies of the tables it misses.
-        ``"supply"`` is the paper's rule: jobs by priority, each in the region with the highest
-        supply of its GPU type. ``"nearest"`` is ours: where fewest bytes are missing, jobs with
-        most GPU hours per missing byte first. ``"none"``: no copies.
-    hot
-        Which tables are copied within the quota. ``"jobs"`` is the paper's rule: for each region
-        and GPU type, the tables read by most jobs that use the type, up to a quota proportional to
-        the supply **(D)**. ``"hours"`` is ours: by GPU hours per byte, in the region with the
-        highest supply, up to one quota.
     hot_quota
         Bytes that copies of hot tables may take in all regions together.
 
@@ -68,25 +61,13 @@ def replicate(
     Raises
     ------
     OptionError
-        If the quota is negative, or a rule has another name.
+        If the quota is negative.
     """
     if hot_quota < 0:
         raise OptionError(f"hot_quota={hot_quota} must be from 0")
-    if stranded not in ("supply", "nearest", "none"):
-        raise OptionError(f"stranded={stranded!r} must be supply, nearest or none")
-    if hot not in ("jobs", "hours"):
-        raise OptionError(f"hot={hot!r} must be jobs or hours")
     storage = _Storage(instance, solution)
-    chosen: list[Replica] = []
-    if disaster:
-        chosen += storage.disaster()
-    if stranded == "supply":
-        chosen += storage.by_supply()
-    elif stranded == "nearest":
-        chosen += storage.by_distance()
-    quota = Fraction(hot_quota)
-    chosen += storage.hot_by_jobs(quota) if hot == "jobs" else storage.hot_by_hours(quota)
-    return tuple(chosen)
+    disasters = storage.disaster() if disaster else ()
+    return (*disasters, *storage.for_jobs(), *storage.hot(Fraction(hot_quota)))
 
 
 def co_location(
@@ -267,8 +248,8 @@ class _Storage:
             if region.id not in self.at[name]:
                 yield self.put(name, region.id, "job")
 
-    def by_supply(self) -> Iterator[Replica]:
-        """Yield copies for training jobs that no region can run, by the paper's rule.
+    def for_jobs(self) -> Iterator[Replica]:
+        """Yield copies for training jobs that no region can run.
 
         Of the regions where the copies fit **(D)**, the one with the highest supply of the GPU type
         of which the job needs most **(D)**; for a job without GPUs the one where it misses fewest
@@ -283,21 +264,8 @@ class _Storage:
                 elif fits:
                     yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
 
-    def by_distance(self) -> Iterator[Replica]:
-        """Yield copies where fewest bytes are missing, for most GPU hours per byte first."""
-        waiting = []
-        for job in self.instance.jobs:
-            if job.kind == "ml" and not _hosts(self.instance, self.at, job):
-                least = min((self.missing(job, r) for r in _able(self.instance, job)), default=None)
-                if least:
-                    waiting.append((-_hours(job) / least, job))
-        for _, job in sorted(waiting, key=lambda row: row[0]):
-            fits = self.fitting(job)
-            if fits and not _hosts(self.instance, self.at, job):  # earlier copies may suffice
-                yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
-
-    def hot_by_jobs(self, quota: Fraction) -> Iterator[Replica]:
-        """Yield copies of hot tables by the paper's rule.
+    def hot(self, quota: Fraction) -> Iterator[Replica]:
+        """Yield copies of hot tables.
 
         A table that is in the region already uses no quota, and one that does not fit is skipped
         **(D)**; ties in the order of the file **(D)**.
@@ -318,24 +286,3 @@ class _Storage:
                     if region.id not in self.at[name] and size <= min(budget, self.free[region.id]):
                         budget -= size
                         yield self.put(name, region.id, "hot")
-
-    def hot_by_hours(self, quota: Fraction) -> Iterator[Replica]:
-        """Yield copies by GPU hours of a type per byte, in the region with its highest supply."""
-        hours: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
-        for job in self.instance.jobs:
-            for kind in _types(job):
-                for name in job.tables:
-                    hours[name, kind] += job.gpu_hours[kind]
-        for name, kind in sorted(hours, key=lambda key: -hours[key] / self.size[key[0]]):
-            size = self.size[name]
-            fits = [
-                region
-                for region in self.instance.regions
-                if region.gpu_supply.get(kind)
-                and region.id not in self.at[name]
-                and self.free[region.id] >= size
-            ]
-            if fits and size <= quota:
-                quota -= size
-                best = max(fits, key=lambda region: region.gpu_supply[kind])
-                yield self.put(name, best.id, "hot")

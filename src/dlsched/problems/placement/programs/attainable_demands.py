@@ -20,17 +20,12 @@ class Gaps:
     A square is convex, so no attainable demand is below its chord over such a gap, which between
     the ends is above every tangent. Demands are shares of all demand, less the region's share of
     supply, as in `Estimate`; a gap is given by its middle.
-
-    Attributes
-    ----------
-    demands
-        Ascending, from 0 to all demand, in units.
-    supply
-        The region's share of the supply.
     """
 
     demands: Sequence[int]
+    """Ascending, from 0 to all demand, in units."""
     supply: float
+    """The region's share of the supply."""
 
     @property
     def middles(self) -> Floats:

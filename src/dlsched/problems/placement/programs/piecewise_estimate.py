@@ -24,29 +24,20 @@ _NARROWEST = Fraction(2, 10**6)
 
 @dataclass
 class Estimate:
-    """Points at which the model's estimate of the cost is exact.
-
-    Attributes
-    ----------
-    gaps
-        By region, type and priority, where few demands are attainable: the gaps between them.
-    shares
-        By region, type and priority: values of a share of demand minus that of supply, at which
-        its square has a tangent; with `gaps`, the middles of those over which it has a chord.
-    bytes
-        By region: likewise for bytes and storage capacity; none in v1.
-    steps
-        By region and type: loads, as shares of all demand of the type, from which the sigmoid has
-        at least its value there; ascending, none at or below the supply.
-    narrowest
-        The share of all demand of a type by which a step may begin too early.
-    """
+    """Points at which the model's estimate of the cost is exact."""
 
     gaps: dict[tuple[int, int, int], Gaps] = field(default_factory=dict)
+    """By region, type and priority, where few demands are attainable: the gaps between them."""
     shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
+    """By region, type and priority: values of a share of demand minus that of supply, at which its
+    square has a tangent; with `gaps`, the middles of those over which it has a chord."""
     bytes: dict[int, list[float]] = field(default_factory=dict)
+    """By region: likewise for bytes and storage capacity; none in v1."""
     steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    """By region and type: loads, as shares of all demand of the type, from which the sigmoid has at
+    least its value there; ascending, none at or below the supply."""
     narrowest: Fraction = _NARROWEST
+    """The share of all demand of a type by which a step may begin too early."""
 
     @classmethod
     def coarse(cls, data: Data, shares: Shares) -> Estimate:

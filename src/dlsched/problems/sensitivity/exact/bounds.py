@@ -31,14 +31,6 @@ def pooled(instance: Instance, run: Run) -> Claim:
     )
 
 
-def precision_reason(gap: float) -> str:
-    """Return to which precision an optimum is proved that a solver's digits do not decide."""
-    return (
-        f"proved optimal within {gap:.1e} of the throughput: smaller differences are beyond the "
-        "solver's precision"
-    )
-
-
 @method("sensitivity", kind="reference", preload=("cvxpy", "scipy.sparse"))
 def synergy_opt(instance: Instance, run: Run) -> Claim:
     """Synergy-OPT's two stages as the paper states them; a bound and fragments, no solution.

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from dlsched.problems.sensitivity.definition.check import value_of
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
-from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.exact.milp import incumbent
 from dlsched.problems.sensitivity.heuristics.price_round import rounded
 from dlsched.problems.sensitivity.heuristics.round_patterns import (
@@ -23,6 +22,7 @@ from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.precision import precision_reason
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,12 @@ class Search:
 
     def proved(self) -> Claim:
         """Return the incumbent as the optimum, and to which precision it is, if not exactly."""
-        bound = self.bound()
-        assert bound is not None
-        gap = relative_gap(self.value[0], bound)
-        claim = replace(self.stopped(), status=Status.OPTIMAL, termination=None, reason="")
-        return replace(claim, reason=precision_reason(gap)) if self.rounded else claim
+        reason = ""
+        if self.rounded:
+            bound = self.bound()
+            assert bound is not None
+            reason = precision_reason("throughput", relative_gap(self.value[0], bound))
+        return replace(self.stopped(), status=Status.OPTIMAL, termination=None, reason=reason)
 
     def stopped(self) -> Claim:
         """Return incumbent and bounds after a limit, or where the search cannot continue."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
@@ -52,7 +51,7 @@ def drf(instance: Instance) -> Claim:
 
 
 @method("sensitivity", kind="baseline")
-def tetris(instance: Instance, *, remaining: Mapping[str, Any] | None = None) -> Claim:
+def tetris(instance: Instance, *, remaining: Mapping[str, float] | None = None) -> Claim:
     """Tetris (section 5.7): smallest product of remaining time and resource share first.
 
     The resource share is the sum of the best-case demand's shares of the cluster's GPUs, CPUs and
@@ -70,13 +69,15 @@ def tetris(instance: Instance, *, remaining: Mapping[str, Any] | None = None) ->
     OptionError
         If `remaining` has no time above 0 for a job.
     """
-    times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
 
     def weighted(job: Job) -> Fraction:
+        seconds = 1 if remaining is None else remaining.get(job.id, 0)
+        if seconds <= 0:
+            raise OptionError(f"remaining must have a time above 0 for job {job.id!r}")
         best = instance.best_cases[job.profile]
         share = instance.shares[job.profile]
         speedup = Fraction(best.throughput) / share.throughput
-        return times[job.id] / speedup * sum(_shares(instance, job))
+        return Fraction(seconds) / speedup * sum(_shares(instance, job))
 
     return _place(instance, sorted(instance.jobs, key=weighted), instance.best_cases)
 
@@ -107,16 +108,3 @@ def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]
         cpus / (servers.count * servers.cpus),
         memory / (servers.count * servers.memory),
     )
-
-
-def _seconds(remaining: Mapping[str, Any] | None, name: str) -> Fraction:
-    """Return a job's remaining time; 1 if no times are given."""
-    if remaining is None:
-        return Fraction(1)
-    try:
-        seconds = Fraction(remaining[name])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        seconds = Fraction(0)
-    if seconds <= 0:
-        raise OptionError(f"remaining must have a time above 0 for job {name!r}")
-    return seconds

@@ -100,11 +100,8 @@ class Tuner:
     servers. Of the jobs above their share the one is reverted that alone releases the missing
     amount, with the least surplus; if none does, the one that releases most of it.
 
-    Parameters
-    ----------
-    public
-        As in the authors' public code: servers in their order, and jobs on the fewest servers are
-        reverted first, of these the one with most CPUs per GPU, then most memory.
+    With `public` as in the authors' public code: servers in their order, and jobs on the fewest
+    servers are reverted first, of these the one with most CPUs per GPU, then most memory.
     """
 
     def __init__(self, cluster: Cluster, public: bool) -> None:

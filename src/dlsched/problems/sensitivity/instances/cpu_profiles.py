@@ -16,30 +16,21 @@ RULES = ("binary", "repository")
 
 @dataclass(frozen=True)
 class CpuProfile:
-    """Measured seconds per epoch by number of CPUs, at full memory.
-
-    Attributes
-    ----------
-    points
-        ``(cpus, seconds)`` by rising CPUs, each number once, with its last measurement.
-    measured
-        The numbers of CPUs in the order of the measurements; ``len(measured)`` is what the profile
-        cost.
-    gpus
-        GPUs of the job.
-    rule, threshold
-        As given to `profile_cpus`.
-    """
+    """Measured seconds per epoch by number of CPUs, at full memory."""
 
     points: tuple[tuple[int, float], ...]
+    """``(cpus, seconds)`` by rising CPUs, each number once, with its last measurement."""
     measured: tuple[int, ...]
+    """The numbers of CPUs in the order of the measurements."""
     gpus: int
+    """GPUs of the job."""
     rule: str
     threshold: float
+    """The rule and the threshold are those given to `profile_cpus`."""
 
     @property
     def measurements(self) -> int:
-        """How often the callback was called."""
+        """How often the callback was called: what the profile cost."""
         return len(self.measured)
 
     def seconds(self, cpus: float) -> float:

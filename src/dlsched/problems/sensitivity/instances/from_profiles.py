@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,80 +18,51 @@ MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
 """Weights of the numbers of GPUs in a multi-GPU mix (ours); files have few larger jobs."""
 
 
-def read_profiles(
-    path: str | Path, cpus_per_gpu: int = 3
-) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Read a file of measured profiles.
+class Measured(NamedTuple):
+    """A row of a file: a model that has a class, with a number of GPUs."""
 
-    Returns
-    -------
-    tuple
-        Profiles as in an instance, for the models that have a class, and the class of each. Rows
-        of zeros are dropped, with their CPUs; other zeros are kept.
-
-    Raises
-    ------
-    InstanceError
-        If the file has another form, or no set for this number of CPUs per GPU.
-    """
-    profiles: dict[str, dict[str, Any]] = {}
-    classes: dict[str, str] = {}
-    with _form(path):
-        axes, kinds, entries = _set(path, cpus_per_gpu)
-        for name, entry in entries.items():
-            kind = kinds.get(entry["model"])
-            if kind not in CLASSES:
-                continue
-            table = entry["tput"]
-            memory = axes[f"mem_gb_per_gpu_9x{len(table[0])}"]
-            rows = [(c, row) for c, row in zip(axes["cpu_per_gpu"], table, strict=True) if any(row)]
-            profiles[name] = {
-                "gpus": entry["gpus"],
-                "cpus": [c for c, _ in rows],
-                "memory": memory,
-                "throughput": [row for _, row in rows],
-            }
-            classes[name] = kind
-    return profiles, classes
+    place: int
+    """Position of the model among the file's classes, the authors' order."""
+    kind: str
+    seconds: Number
+    """Seconds per iteration at the proportional share."""
+    profile: dict[str, Any]
+    """As in an instance; rows of zeros are dropped, with their CPUs, other zeros are kept."""
 
 
-def read_iteration_times(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Number]:
-    """Return the seconds per iteration at the proportional share, by the name of the profile.
-
-    They are in the order in which the file's ``class_of`` names the models, the authors' order.
-
-    Raises
-    ------
-    InstanceError
-        As `read_profiles`.
-    """
-    with _form(path):
-        _, kinds, entries = _set(path, cpus_per_gpu)
-        order = {model: i for i, model in enumerate(kinds)}
-        named = sorted(entries, key=lambda name: order.get(entries[name]["model"], len(order)))
-        return {name: exact(entries[name]["iter_time_s_at_fair"]) for name in named}
-
-
-def _set(path: str | Path, cpus_per_gpu: int) -> tuple[Any, Any, Any]:
-    """Return the axes, the classes of models, and the profiles for a number of CPUs per GPU."""
-    data = read_json(Path(path))
-    sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
-    if cpus_per_gpu not in sets:
-        remedy = f"use one of {sorted(sets)} CPUs per GPU"
-        raise InstanceError(str(path), "sets", f"has none for {cpus_per_gpu}", remedy)
-    return data["axes"], data["class_of"], sets[cpus_per_gpu]
-
-
-@contextmanager
-def _form(path: str | Path) -> Iterator[None]:
-    """Raise `InstanceError` for a file of another form."""
+def read_profiles(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Measured]:
+    """Read a file of measured profiles; `InstanceError` if it has none for this number of CPUs."""
     try:
-        yield
-    except InstanceError:
-        raise
+        data = read_json(Path(path))
+        sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
+        if cpus_per_gpu in sets:
+            return dict(_measured(data["axes"], data["class_of"], sets[cpus_per_gpu]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InstanceError):
+            raise
         problem = f"is no file of measured profiles ({type(error).__name__}: {error})"
         raise InstanceError(str(path), "", problem, "see docs/problems/sensitivity.md") from None
+    remedy = f"use one of {sorted(sets)} CPUs per GPU"
+    raise InstanceError(str(path), "sets", f"has none for {cpus_per_gpu}", remedy)
+
+
+def _measured(axes: Any, kinds: Any, entries: Any) -> Iterator[tuple[str, Measured]]:
+    """Yield the profiles of models that have a class, by name."""
+    places = {model: i for i, model in enumerate(kinds)}
+    for name, entry in entries.items():
+        kind = kinds.get(entry["model"])
+        if kind not in CLASSES:
+            continue
+        table = entry["tput"]
+        rows = [(c, row) for c, row in zip(axes["cpu_per_gpu"], table, strict=True) if any(row)]
+        profile = {
+            "gpus": entry["gpus"],
+            "cpus": [c for c, _ in rows],
+            "memory": axes[f"mem_gb_per_gpu_9x{len(table[0])}"],
+            "throughput": [row for _, row in rows],
+        }
+        seconds = exact(entry["iter_time_s_at_fair"])
+        yield name, Measured(places[entry["model"]], kind, seconds, profile)
 
 
 def from_profiles(
@@ -129,12 +99,12 @@ def from_profiles(
     OptionError
         If `split` is not three weights.
     """
-    profiles, classes = read_profiles(path, cpus_per_gpu)
+    measured = read_profiles(path, cpus_per_gpu)
     rng = np.random.default_rng(seed)
     weights = read_split(split)
     of = defaultdict[tuple[str, int], list[str]](list)
-    for model, profile in profiles.items():
-        of[classes[model], profile["gpus"]].append(model)
+    for model, row in measured.items():
+        of[row.kind, row.profile["gpus"]].append(model)
     free = servers * gpus
     rows: list[dict[str, str]] = []
     used: set[str] = set()
@@ -145,7 +115,7 @@ def from_profiles(
         names = of[kind, size] or of[kind, 1]
         chosen = names[int(rng.integers(len(names)))]
         used.add(chosen)
-        free -= profiles[chosen]["gpus"]
+        free -= measured[chosen].profile["gpus"]
         rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
     mix = "-".join(f"{w:g}" for w in weights)
     label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"
@@ -156,7 +126,7 @@ def from_profiles(
         "servers": cluster(servers, gpus, cpus_per_gpu, memory),
         "allow_split": allow_split,
         "may_wait": may_wait,
-        "profiles": {p: profiles[p] for p in profiles if p in used},
+        "profiles": {name: row.profile for name, row in measured.items() if name in used},
         "jobs": rows,
     }
     return Instance.parse(data, str(path))

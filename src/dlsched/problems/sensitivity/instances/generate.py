@@ -31,25 +31,18 @@ PUBLISHED = Published()
 
 
 class Curve(NamedTuple):
-    """What an epoch of a model takes with CPUs and memory.
-
-    Attributes
-    ----------
-    cpus, gain
-        CPUs per GPU from which more do not help, and the speed with these over that with 3, with
-        the data set in memory.
-    dataset, storage
-        GB per GPU that hold the data set, and the time to read all of it from storage, of an epoch
-        with 3 CPUs as the unit.
-    overlaps
-        Whether an epoch takes the longer of reading and preprocessing (section 3.1), or their sum.
-    """
+    """What an epoch of a model takes with CPUs and memory."""
 
     cpus: float
+    """CPUs per GPU from which more do not help."""
     gain: float
+    """The speed with these over that with 3, with the data set in memory."""
     dataset: float = 62.5
+    """GB per GPU that hold the data set."""
     storage: float = 1.0
+    """The time to read all of it from storage, of an epoch with 3 CPUs as the unit."""
     overlaps: bool = True
+    """Whether an epoch takes the longer of reading and preprocessing (section 3.1), or the sum."""
 
 
 MODELS: Mapping[str, Mapping[str, Curve]] = {
@@ -168,13 +161,7 @@ def cluster(servers: int, gpus: int, cpus_per_gpu: int, memory: float) -> dict[s
 
 
 def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
-    """Return the weights of image, language and speech jobs of a split as ``"20/70/10"``.
-
-    Raises
-    ------
-    OptionError
-        If it is not three weights, or all are 0.
-    """
+    """Return the weights of image, language and speech jobs; `OptionError` if they are none."""
     try:
         weights = tuple(float(w) for w in (split.split("/") if isinstance(split, str) else split))
     except (TypeError, ValueError):

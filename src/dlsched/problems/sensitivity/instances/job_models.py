@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.instances.from_profiles import read_iteration_times, read_profiles
+from dlsched.problems.sensitivity.instances.from_profiles import read_profiles
 from dlsched.problems.sensitivity.instances.generate import (
     MODELS,
     profile_of,
@@ -21,61 +21,42 @@ _NAMES = {"lang": "language"}
 
 
 class Model(NamedTuple):
-    """A model that jobs train.
-
-    Attributes
-    ----------
-    kind
-        Its class, one of `CLASSES`.
-    seconds
-        Seconds per iteration at the proportional share.
-    profile
-        ``cpus``, ``memory`` and ``throughput`` per GPU, as in an instance, of a job with one GPU.
-    """
+    """A model that jobs train."""
 
     name: str
     kind: str
+    """Its class, one of `CLASSES`."""
     seconds: Number
+    """Seconds per iteration at the proportional share."""
     profile: Mapping[str, Any]
+    """``cpus``, ``memory`` and ``throughput`` per GPU, as in an instance, of a job with one GPU."""
 
 
-def synthetic_models(cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5) -> dict[str, Model]:
-    """Return the models of the random instances, an iteration of each taking one second **(D)**.
+def models_of(
+    measured: str | Path | None, cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5
+) -> dict[str, Model]:
+    """Return the models of a file of measured profiles, or else those of the random instances.
 
-    Raises
-    ------
-    OptionError
-        If the share of a GPU is not on the axes of their profiles.
+    Of a file those that have a class, by their 1-GPU profiles: as in the authors' public code, jobs
+    with more GPUs have the same profile per GPU, and models of a class take turns in the order of
+    the file's ``class_of``. An iteration of a random instance's model takes one second **(D)**.
+    The share of a GPU must be on the axes of the profiles.
     """
+    models = {}
+    if measured is not None:
+        rows = read_profiles(measured, cpus_per_gpu)
+        for name, row in sorted(rows.items(), key=lambda entry: entry[1].place):
+            if row.profile["gpus"] == 1:
+                model = name.removesuffix("_1")
+                kind = _NAMES.get(row.kind, row.kind)
+                models[model] = Model(model, kind, row.seconds, _per_gpu(row.profile))
+        return models
     share = (cpus_per_gpu, memory_per_gpu)
     require_on_axes(share)
-    return {
-        name: Model(name, kind, 1, _per_gpu(profile_of(1, curve, share)))
-        for kind, models in MODELS.items()
-        for name, curve in models.items()
-    }
-
-
-def measured_models(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Model]:
-    """Return the models of a file of measured profiles that have a class, by their 1-GPU profiles.
-
-    As in the authors' public code, jobs with more GPUs have the same profile per GPU, and models
-    of a class take turns in the order of the file's ``class_of``.
-
-    Raises
-    ------
-    InstanceError
-        If the file has another form, or no set for this number of CPUs per GPU.
-    """
-    profiles, kinds = read_profiles(path, cpus_per_gpu)
-    times = read_iteration_times(path, cpus_per_gpu)
-    return {
-        model: Model(
-            model, _NAMES.get(kinds[name], kinds[name]), times[name], _per_gpu(profiles[name])
-        )
-        for name, model in ((name, name.removesuffix("_1")) for name in times)
-        if name in profiles and profiles[name]["gpus"] == 1
-    }
+    for kind, curves in MODELS.items():
+        for name, curve in curves.items():
+            models[name] = Model(name, kind, 1, _per_gpu(profile_of(1, curve, share)))
+    return models
 
 
 def _per_gpu(profile: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,20 +68,9 @@ class Assignment:
     """Gives each job its model, so that the classes have their shares of the jobs.
 
     The next job is of the class whose share of the jobs so far is furthest below the split's, of
-    equals the first in `CLASSES`; its models take turns. As in the authors' public code, whose
-    floating-point arithmetic decides ties.
-
-    Parameters
-    ----------
-    models
-        By name; those of a class take turns in this order.
-    split
-        Weights of the classes, as ``"20/70/10"``.
-
-    Raises
-    ------
-    OptionError
-        If `split` has another form, or gives a weight to a class without models.
+    equals the first in `CLASSES`; its models take turns, in the order given. As in the authors'
+    public code, whose floating-point arithmetic decides ties. `OptionError` if the split, as
+    ``"20/70/10"``, gives a weight to a class without models.
     """
 
     def __init__(self, models: Iterable[Model], split: str | Sequence[float]) -> None:

@@ -42,19 +42,14 @@ class Demand(NamedTuple):
 
 @dataclass(frozen=True)
 class SensitivityMatrix:
-    """Seconds per epoch of a job.
-
-    Attributes
-    ----------
-    cpus, memory
-        The axes, rising: numbers of CPUs, and GB of memory, of the whole job.
-    seconds
-        ``seconds[i][j]`` is the time with ``cpus[i]`` and ``memory[j]``.
-    """
+    """Seconds per epoch of a job."""
 
     cpus: tuple[int, ...]
+    """Numbers of CPUs of the whole job, rising."""
     memory: tuple[float, ...]
+    """GB of memory of the whole job, rising."""
     seconds: tuple[tuple[float, ...], ...]
+    """``seconds[i][j]`` is the time with ``cpus[i]`` and ``memory[j]``."""
 
     def at(self, cpus: float, memory: float) -> float:
         """Return the seconds per epoch at a point of both axes; raise `OptionError` elsewhere."""

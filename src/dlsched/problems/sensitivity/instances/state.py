@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.generate import HEAD, cluster
-from dlsched.problems.sensitivity.instances.job_models import (
-    Assignment,
-    measured_models,
-    synthetic_models,
-)
+from dlsched.problems.sensitivity.instances.job_models import Assignment, models_of
 from dlsched.registry.cluster_state import ClusterState
 from dlsched.schema import Id, Number, simplify
 
@@ -41,13 +37,7 @@ class Held(NamedTuple):
 class Rounds:
     """The instances of the rounds of one cluster, made from the profiles of the models.
 
-    Parameters
-    ----------
-    servers
-        ``count``, ``gpus``, ``cpus`` and ``memory``, as in an instance.
-    profiles
-        ``cpus``, ``memory`` and ``throughput`` per GPU by name; jobs with any number of GPUs use
-        the same, as in the authors' public code.
+    Profiles have no GPUs: jobs with any number use the same, as in the authors' public code.
     """
 
     def __init__(
@@ -58,13 +48,7 @@ class Rounds:
         self._known: dict[tuple[frozenset[tuple[str, int]], bool], Instance] = {}
 
     def instance(self, wishes: Sequence[Wish], *, may_wait: bool = False) -> Instance:
-        """Return the round of these jobs, in this order.
-
-        Raises
-        ------
-        InstanceError
-            If a profile cannot be used on these servers, naming the field.
-        """
+        """Return the round of these jobs, in this order."""
         kinds = frozenset((wish.profile, wish.gpus) for wish in wishes)
         base = self._known.get((kinds, may_wait))
         if base is None:
@@ -134,11 +118,7 @@ def instance(
     if len(sizes) != 1:
         raise OptionError(f"the servers have {sorted(sizes)} GPUs; sensitivity needs equal ones")
     gpus = sizes.pop()
-    models = (
-        measured_models(measured, cpus_per_gpu)
-        if measured
-        else synthetic_models(cpus_per_gpu, memory_per_gpu)
-    )
+    models = models_of(measured, cpus_per_gpu, memory_per_gpu)
     turns = Assignment(models.values(), split)
     jobs = sorted((*state.running, *state.waiting), key=lambda job: job.submit)
     free = state.gpus

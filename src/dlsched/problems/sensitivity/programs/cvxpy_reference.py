@@ -79,21 +79,8 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     aggregated. Where jobs may wait, an extension of the paper's program, a job has at most one
     choice and the GPUs are a capacity, too.
 
-    Parameters
-    ----------
-    solver
-        ``"highs"``, ``"scip"`` or ``"glpk"``.
-    **options
-        Passed to cvxpy's ``solve``.
-
-    Raises
-    ------
-    OptionError
-        If `solver` is another one.
-    SolverMissing
-        If the solver is not installed.
-    SolverFailure
-        If it finds no solution.
+    The solver is one of `SOLVERS`; the options are passed to cvxpy's ``solve``. `SolverFailure` if
+    it finds no solution.
     """
     from scipy import sparse
 
@@ -144,11 +131,6 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     the authors' public code: both are constant under these constraints. At most 3 x servers jobs
     are fragmented because the simplex method returns a vertex, and all constraints but three per
     server belong to one job each.
-
-    Raises
-    ------
-    SolverFailure
-        If no optimum is found.
     """
     cp = _cvxpy("the paper's stage two")
     servers = instance.servers

@@ -48,25 +48,18 @@ class FormOption(NamedTuple):
 
 @dataclass(frozen=True)
 class FormColumns:
-    """The options of jobs, the items that they need, and the data of both as integers.
-
-    Attributes
-    ----------
-    counts
-        Jobs by profile.
-    room
-        GPUs, CPUs and memory of a server, in the units of the items.
-    values
-        The options' throughputs as multiples of ``granularity``.
-    """
+    """The options of jobs, the items that they need, and the data of both as integers."""
 
     counts: Mapping[Id, int]
+    """Jobs by profile."""
     servers: int
     least_jobs: int
     options: Sequence[FormOption]
     items: Sequence[FormItem]
     room: FormItem
+    """GPUs, CPUs and memory of a server, in the units of the items."""
     values: Sequence[int]
+    """The options' throughputs as multiples of ``granularity``."""
     granularity: Fraction
 
 
@@ -134,47 +127,34 @@ class Limit(NamedTuple):
     options: Sequence[bool]
 
 
-def throughput_limit(columns: FormColumns, prices: FormPrices, best: int, target: int) -> Limit:
-    """Return what solutions of at least this throughput, in granularities, can use.
+def limit_of(
+    columns: FormColumns, prices: FormPrices, throughput: int, most: int | None = None
+) -> Limit:
+    """Return what solutions of at least a throughput, in granularities, can use.
 
-    The dearest pattern has the price `best`.
+    With `most` it is what solutions at this throughput with so few split jobs can use. What options
+    are worth is rounded up to integers.
     """
-    worth = [value * prices.factor for value in columns.values]
-    return _limit(columns, prices, best, worth, math.floor(target * prices.factor))
-
-
-def split_limit(
-    columns: FormColumns, prices: FormPrices, best: int, floor: int, most: int
-) -> Limit:
-    """Return what solutions at a floor on the throughput with so few split jobs can use."""
-    worth = [
-        value * prices.throughput - option.split * prices.split
-        for option, value in zip(columns.options, columns.values, strict=True)
-    ]
-    held = math.floor(floor * prices.throughput)
-    return _limit(columns, prices, best, worth, math.floor(-most * prices.split) + held)
-
-
-def _limit(
-    columns: FormColumns,
-    prices: FormPrices,
-    best: int,
-    worth: Sequence[Fraction],
-    target: int,
-) -> Limit:
-    """Return the limit at the prices; what options are worth is rounded up to integers."""
-    surplus = [
-        math.ceil(value) - option.amount * prices.items[option.item]
-        for option, value in zip(columns.options, worth, strict=True)
-    ]
+    gain = prices.factor
+    loss = Fraction(0)
+    target = math.floor(throughput * gain)
+    if most is not None:
+        gain = prices.throughput
+        loss = prices.split
+        target = math.floor(-most * loss) + math.floor(throughput * gain)
+    surplus = []
     largest = {} if columns.least_jobs else dict.fromkeys(columns.counts, 0)
-    for option, gain in zip(columns.options, surplus, strict=True):
-        largest[option.profile] = max(largest.get(option.profile, gain), gain)
+    for option, value in zip(columns.options, columns.values, strict=True):
+        worth = math.ceil(value * gain - option.split * loss)
+        left = worth - option.amount * prices.items[option.item]
+        surplus.append(left)
+        largest[option.profile] = max(largest.get(option.profile, left), left)
+    best = dearest(columns, prices.items)(columns.room)
     jobs = sum(count * largest.get(name, 0) for name, count in columns.counts.items())
     allowance = max(0, jobs + columns.servers * best - target)
     allowed = [
-        largest[option.profile] - gain <= allowance
-        for option, gain in zip(columns.options, surplus, strict=True)
+        largest[option.profile] - left <= allowance
+        for option, left in zip(columns.options, surplus, strict=True)
     ]
     return Limit(prices.items, best - allowance, allowed)
 
@@ -236,10 +216,7 @@ def maximal_patterns(
 ) -> list[tuple[int, ...]]:
     """Return every pattern to which no item can be added and whose price is within the limits.
 
-    Raises
-    ------
-    TooMany
-        If there are more than `most`, or a server has too many GPUs or sums of items.
+    `TooMany` if there are more than `most`, or a server has too many GPUs or sums of items.
     """
     if columns.room.gpus > LIMITS.gpus:
         raise TooMany(f"servers have more than {LIMITS.gpus} GPUs")

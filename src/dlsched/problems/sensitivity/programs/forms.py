@@ -16,10 +16,8 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormPrices,
     columns_of,
-    dearest,
+    limit_of,
     maximal_patterns,
-    split_limit,
-    throughput_limit,
 )
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.forms.parameters import ratio, require_keys, wholes
@@ -55,16 +53,12 @@ def patterns(
         raise ValueError(f"servers have more than {LIMITS.gpus} GPUs")
     floor = int(throughput)
     stated = _prices(columns, parameters["prices"])
-    best = dearest(columns, stated.items)(columns.room)
     if level == 0:
-        limits = [throughput_limit(columns, stated, best, floor)]
+        limits = [limit_of(columns, stated, floor)]
     else:
         held = _prices(columns, parameters["held"])
-        best_held = dearest(columns, held.items)(columns.room)
-        limits = [
-            split_limit(columns, stated, best, floor, int(targets[1])),
-            throughput_limit(columns, held, best_held, floor),
-        ]
+        split = limit_of(columns, stated, floor, int(targets[1]))
+        limits = [split, limit_of(columns, held, floor)]
     every = maximal_patterns(columns, limits, LIMITS.patterns)
     allowed = [all(marks) for marks in zip(*(limit.options for limit in limits), strict=True)]
     most = [jobs * ok for jobs, ok in zip(_of_profile(columns), allowed, strict=True)]

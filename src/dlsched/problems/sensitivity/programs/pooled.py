@@ -51,11 +51,6 @@ def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
 
     It is a bound and no solution: servers need not have room for these choices. Of jobs of one
     profile the first in the instance's order get the choices with the largest throughput **(D)**.
-
-    Raises
-    ------
-    SolverFailure
-        If HiGHS finds no optimum.
     """
     if not instance.jobs:
         return {}

@@ -95,7 +95,8 @@ def _allowed(instance: Instance, solution: object, allow: Allow, run: Run) -> So
         return None
     if not any(violations(instance, solution, allow)):
         return solution
-    return _rearranged(instance, solution, allow, run.nested())
+    search = _Exchanges(instance, solution, allow)
+    return search.solution() if search.repair(run.nested()) else None
 
 
 def _on_model(instance: Instance, run: Run, allow: Allow, free: Claim, best: Best) -> Claim:
@@ -137,12 +138,6 @@ def _valid(claim: Claim) -> list[list[Bound]]:
     first = bounds[0] if bounds else []
     forced = [b for b in (bounds[1] if len(bounds) > 1 else []) if b.method != "highs"]
     return [first, forced[:1]]
-
-
-def _rearranged(instance: Instance, solution: Solution, allow: Allow, run: Run) -> Solution | None:
-    """Return a solution of the same choices which a rule allows; ``None`` if none was found."""
-    search = _Exchanges(instance, solution, allow)
-    return search.solution() if search.repair(run) else None
 
 
 class _Exchanges:

@@ -13,7 +13,7 @@ from dlsched.problems.shares import model
 from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.heuristics import isolated
-from dlsched.problems.shares.structures.kinds import pooled
+from dlsched.problems.shares.structures.kinds import ceiling
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, at_bound
 from dlsched.results.result import Claim, Status, Termination
@@ -40,12 +40,12 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because equal jobs may have equal shares, by symmetry. A finish time's value is concave in
     the throughput; tangents at the best value so far give a bound, and a better solution, until the
-    two agree. The bound is certified from the duals; before there are any it is that of the GPUs
-    of all types together.
+    two agree. The bound is certified from the duals; before there are any, each job is at its
+    best.
     """
     known: Any = run.start or run.known or isolated(instance)
     best = value_of(instance, known)
-    bound = pooled(instance, best)
+    bound = ceiling(instance)
     for number in range(_MOST if instance.objective == "finish_time" else 1):
         if run.stop_reason() is not None:
             break
@@ -69,18 +69,15 @@ def milp(instance: Instance, run: Run) -> Claim:
 def lp(instance: Instance, run: Run) -> Claim:
     """The linear program's bound, from its duals; of finish times at the value of `isolated`.
 
-    Where a limit stops it, the bound is that of the GPUs of all types together.
+    Where a limit stops it, each job is at its best.
     """
-    at = value_of(instance, isolated(instance))
-    bound = pooled(instance, at)
-    solved = None if run.stop_reason() else optimize(model.build(instance, at), run)
-    if solved is not None:
-        bound = min(bound, solved.bound)
-    return Claim(
-        status=Status.NO_SOLUTION,
-        termination=run.stop_reason() or Termination.BOUND_ONLY,
-        bounds=[[Bound(bound, "certified", "lp")]],
-    )
+    bound = ceiling(instance)
+    if not run.stop_reason():
+        solved = optimize(model.build(instance, value_of(instance, isolated(instance))), run)
+        bound = min(bound, solved.bound) if solved else bound
+    ended = run.stop_reason() or Termination.BOUND_ONLY
+    stated = Bound(bound, "certified", "lp")
+    return Claim(status=Status.NO_SOLUTION, termination=ended, bounds=[[stated]])
 
 
 def refined(instance: Instance) -> Any:
@@ -128,7 +125,7 @@ def water_filling(instance: Instance, run: Run) -> Claim:
     if instance.objective not in ("max_min", "makespan"):
         raise OptionError(f"water filling is not for the objective {instance.objective}; use milp")
     built = model.build(instance)
-    bound = pooled(instance, Fraction(0))
+    bound = ceiling(instance)
     solution = isolated(instance)
     while (solved := optimize(built, run)) is not None:
         bound = bound if built.HELD else min(bound, solved.bound)

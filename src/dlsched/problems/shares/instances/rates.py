@@ -37,18 +37,12 @@ _SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
 
 
 class Rates(NamedTuple):
-    """Iterations per second as exact numbers.
-
-    Attributes
-    ----------
-    alone
-        By model and GPUs of a job, then by type of GPU.
-    beside
-        By model, the model beside it, GPUs and type: the rates of both. Both orders are there.
-    """
+    """Iterations per second as exact numbers."""
 
     alone: Mapping[Like, Mapping[str, Number]]
+    """By model and GPUs of a job, then by type of GPU."""
     beside: Mapping[PairAt, tuple[Number, Number]]
+    """By model, the model beside it, GPUs and type: the rates of both. Both orders are there."""
 
 
 def from_rates(

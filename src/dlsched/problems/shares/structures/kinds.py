@@ -4,13 +4,12 @@ The mean of a solution over all permutations of equal jobs is as good, by symmet
 over the total times of kinds.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from dlsched.problems.shares.definition.check import alone, value
+from dlsched.problems.shares.definition.check import alone, combine, value
 from dlsched.problems.shares.definition.schema import TIMED, Instance, Job
 from dlsched.schema import Id, Number
 
@@ -36,21 +35,18 @@ class Kind:
 
 def kinds_of(instance: Instance) -> dict[Id, Kind]:
     """Return the kinds of jobs by name, in the order of their first jobs."""
+    timed = instance.objective in TIMED
     alike: dict[tuple[object, ...], list[Job]] = {}
     for job in instance.jobs:
-        timed = instance.objective in TIMED
         key = (job.steps, job.elapsed) if timed else (job.weight,)
         alike.setdefault((job.model, *key), []).append(job)
-    return {
-        jobs[0].id: Kind(
-            jobs[0].id,
-            jobs[0],
-            tuple(job.id for job in jobs),
-            instance.by_id[jobs[0].model].gpus,
-            instance.usable[jobs[0].model],
-        )
-        for jobs in alike.values()
-    }
+    kinds = {}
+    for jobs in alike.values():
+        first = jobs[0]
+        ids = tuple(job.id for job in jobs)
+        gpus = instance.by_id[first.model].gpus
+        kinds[first.id] = Kind(first.id, first, ids, gpus, instance.usable[first.model])
+    return kinds
 
 
 class Part(NamedTuple):
@@ -92,43 +88,11 @@ def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction
     return at - slope * speed, slope
 
 
-def pooled(instance: Instance, at: Fraction) -> Fraction:
-    """Return a value that no solution exceeds, by the GPUs of all types together.
-
-    A job at its best of e iterations a second on each GPU holds at least speed / e GPUs, two beside
-    each other half of theirs. With `line`, value <= c + a speed, all values are at least v only if
-    the sum over jobs of (v - c) / (a e) is at most the number of GPUs; so it is with less than
-    1 / (a e) or more than c, as doubles are here, of which sums are fast.
-    """
-    best = _best_rates(instance, beside=2)
-    gpus = Fraction(sum(instance.gpus.values()))
-    weights = Fraction(0)
-    for job in instance.jobs if instance.objective != "total" else ():
-        constant, slope = line(instance, job, at)
-        if slope:
-            weight = instance.by_id[job.model].gpus / (slope * best[job.model])
-            less = Fraction(math.nextafter(float(weight), 0.0))
-            gpus += less * Fraction(math.nextafter(float(constant), math.inf))
-            weights += less
-    return min(ceiling(instance), gpus / weights) if weights else ceiling(instance)
-
-
 def ceiling(instance: Instance) -> Fraction:
     """Return a value that no solution exceeds: each job at its best, alone or beside another."""
-    best = _best_rates(instance)
-    values = [value(instance, job, best[job.model]) for job in instance.jobs]
-    if instance.objective == "total":
-        return sum(values, Fraction(0))
-    return min(values, default=Fraction(0))
-
-
-def _best_rates(instance: Instance, beside: int = 1) -> dict[Id, Fraction]:
-    """Return by model the largest of its rates, those beside a model of a job times a number."""
-    best = {
-        m: max(map(Fraction, r.values()), default=Fraction(0)) for m, r in instance.usable.items()
-    }
     present = {job.model for job in instance.jobs}
+    best = {model: max(map(Fraction, instance.usable[model].values())) for model in present}
     for (model, other, _), rate in instance.beside.items():
-        if other in present:
-            best[model] = max(best[model], beside * Fraction(rate))
-    return best
+        if {model, other} <= present:
+            best[model] = max(best[model], Fraction(rate))
+    return combine(instance, {j.id: value(instance, j, best[j.model]) for j in instance.jobs})

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.sensitivity.instances.generate import MULTI, read_split
-from dlsched.problems.sensitivity.instances.job_models import Assignment
-from dlsched.simulation.workload.profiles.synergy import job_fields, load_models
+from dlsched.problems.sensitivity.instances.job_models import Assignment, models_of
+from dlsched.simulation.workload.profiles.synergy import job_fields
 from dlsched.simulation.workload.workload import Workload
 
 SHORT = 0.8
@@ -81,7 +81,7 @@ def synergy_workload(
     finite = all(0 < value < math.inf for value in (scale, 1 if load is None else load))
     if jobs < 1 or seed < 0 or not finite:
         raise OptionError("jobs, load and scale must be above 0, and the seed from 0")
-    models = load_models(measured, cpus_per_gpu, memory_per_gpu)
+    models = models_of(measured, cpus_per_gpu, memory_per_gpu)
     turns = Assignment(models.values(), split)
     times, arrivals, sizes = random.Random(seed), random.Random(seed), random.Random(seed + 1)
     rows: list[dict[str, Any]] = []

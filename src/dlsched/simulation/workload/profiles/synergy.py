@@ -11,8 +11,7 @@ from dlsched.problems.sensitivity.instances.job_models import (
     Assignment,
     Model,
     iterations,
-    measured_models,
-    synthetic_models,
+    models_of,
 )
 from dlsched.records.job import TraceJob
 from dlsched.records.trace import Trace
@@ -51,7 +50,7 @@ def synergy(
     InstanceError, OptionError
         If the file or an option cannot be used.
     """
-    models = load_models(measured, cpus_per_gpu, memory_per_gpu)
+    models = models_of(measured, cpus_per_gpu, memory_per_gpu)
     recorded = all(row["model"] in models and row["iterations"] for row in rows)
     turns = Assignment(models.values(), split)
     profiled = []
@@ -63,15 +62,6 @@ def synergy(
     share = (cpus_per_gpu, memory_per_gpu)
     used = sorted({row["profile"] for row in profiled})
     return profiled, {"matrices": {name: {**models[name].profile, "share": share} for name in used}}
-
-
-def load_models(
-    measured: str | Path | None, cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5
-) -> dict[str, Model]:
-    """Return the models of a file of measured profiles, or the synthetic ones."""
-    if measured is None:
-        return synthetic_models(cpus_per_gpu, memory_per_gpu)
-    return measured_models(measured, cpus_per_gpu)
 
 
 def job_fields(model: Model, count: int) -> dict[str, Any]:
@@ -113,7 +103,7 @@ def read_synergy_trace(
     header = tuple(lines[0]) == COLUMNS if lines else False
     if not lines or not (header or _is_job(lines[0])):
         return None
-    models = load_models(measured, cpus_per_gpu, memory_per_gpu)
+    models = models_of(measured, cpus_per_gpu, memory_per_gpu)
     jobs = [
         _job(row, models, f"{path}: row {number}")
         for number, row in enumerate(lines[header:], start=1 + header)
