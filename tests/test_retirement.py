@@ -42,7 +42,6 @@ KEPT = {
     "placement/relaxation": "part of refinement and relaxation_tree; the bound that they have",
     "placement/indivisible_bound": "what the other bounds begin with, in a fifth of their time",
     "reclaiming/spectral": "the best bound where jobs are scattered; newer than the figures",
-    "utility/forked": "better than hadare in a tenth of its time where utility is linear",
     "utility/srtf": "the plain order beside the papers' baselines, in place of fifo",
 }
 """Methods that the figures would retire, and what they are kept for."""

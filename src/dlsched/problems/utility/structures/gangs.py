@@ -53,7 +53,7 @@ def require_gangs(instance: Instance) -> None:
     """Raise `OptionError` if the instance's jobs fork."""
     if instance.forking:
         raise OptionError(
-            "this method schedules gangs, and the instance is forking; use milp, forked or hadare"
+            "this method schedules gangs, and the instance is forking; use milp or hadare"
         )
 
 
