@@ -10,8 +10,12 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
 from dlsched.problems.reclaiming.heuristics.densest import densest  # noqa: F401  (registers it)
-from dlsched.problems.reclaiming.heuristics.lyra_loop import greedy
-from dlsched.problems.reclaiming.structures.job_shares import count_shares, gpu_shares, lyra_shares
+from dlsched.problems.reclaiming.heuristics.lyra_loop import (
+    count_shares,
+    gpu_shares,
+    greedy,
+    lyra_shares,
+)
 from dlsched.registry.own import method
 
 
