@@ -22,23 +22,13 @@ _EFFORT = cython.declare(cython.longlong, 1 << 18)
 @cython.final
 @cython.cclass
 class Jobs:
-    """The jobs of an instance, and the arrangements of groups of them.
+    """The jobs of an instance, and the arrangements of groups of them."""
 
-    Attributes
-    ----------
-    stages, alone
-        Jobs x resources, not all 0 for any job; and the sum of each job.
-    apart
-        Jobs x jobs: whether two must not share; without rows any may.
-    arrangements, offsets
-        By size of a group: how many arrangements there are, and in each the offset of each job.
-    """
-
-    stages: cython.const[cython.double][:, ::1]
-    alone: cython.const[cython.double][::1]
-    apart: cython.const[cython.uchar][:, ::1]
-    arrangements: cython.longlong[::1]
-    offsets: cython.longlong[:, :, ::1]
+    stages: cython.const[cython.double][:, ::1]  # jobs x resources, not all 0 for any job
+    alone: cython.const[cython.double][::1]  # the sum of each job
+    apart: cython.const[cython.uchar][:, ::1]  # jobs x jobs: must not share; without rows any may
+    arrangements: cython.longlong[::1]  # by size of a group, how many there are
+    offsets: cython.longlong[:, :, ::1]  # by size, in each of these the offset of each job
 
     def __init__(self, stages, arrangements, offsets, apart=None):
         """Take the stages, the offsets by size, and pairs that must not share, if any."""
@@ -51,33 +41,20 @@ class Jobs:
 @cython.final
 @cython.cclass
 class ClassGroups:
-    """The groups of a class, and the two of them that are looked at.
+    """The groups of a class, and the two of them that are looked at."""
 
-    Attributes
-    ----------
-    jobs, members, sizes, uniform, changed, number
-        As in `exchange_pass`.
-    worth
-        By group its efficiency; 0 of an empty one.
-    joined
-        The jobs of the two groups, if they are divided anew.
-    trial, trial_sizes
-        2 x largest: the two groups as they may become, and their sizes.
-    bounds
-        On the efficiencies of these two.
-    """
-
+    # As in `exchange_pass`.
     jobs: Jobs
     members: cython.longlong[:, ::1]
     sizes: cython.longlong[::1]
     uniform: cython.bint
     changed: cython.longlong[::1]
     number: Int
-    worth: cython.double[::1]
-    joined: cython.longlong[::1]
-    trial: cython.longlong[:, ::1]
-    trial_sizes: cython.longlong[::1]
-    bounds: cython.double[::1]
+    worth: cython.double[::1]  # by group its efficiency; 0 of an empty one
+    joined: cython.longlong[::1]  # the jobs of the two groups, if they are divided anew
+    trial: cython.longlong[:, ::1]  # 2 x largest: the two groups as they may become,
+    trial_sizes: cython.longlong[::1]  # their sizes,
+    bounds: cython.double[::1]  # and bounds on their efficiencies
 
     def __init__(self, jobs, members, sizes, uniform, changed, number):
         largest = members.shape[1]

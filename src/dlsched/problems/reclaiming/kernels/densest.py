@@ -27,42 +27,9 @@ def power(share: cython.double, doublings: cython.longlong) -> cython.double:
 @cython.final
 @cython.cclass
 class Search:
-    """Which jobs are preempted, and what would follow if all jobs of a server were, by server.
+    """Which jobs are preempted, and what would follow if all jobs of a server were, by server."""
 
-    Attributes
-    ----------
-    weight, hosts_at, hosts, jobs_at, jobs, held_at, held, gpus
-        The arrays of `structures.job_arrays.Layout`, which has their meaning.
-    preempted
-        By job.
-    doublings
-        The exponent of `measure` is 2 to this power.
-    rate
-        Weight divided by relief; infinite for a server that is idle already.
-    relief
-        How much nearer to idle all servers come, in servers; see `measure`.
-    idle
-        Servers that become idle.
-    damage, gathered
-        GPUs that its running jobs hold on servers that keep jobs, or -1 if that is not known, and
-        on servers that become idle.
-    running, load
-        Number and weight of its jobs that run.
-    shared, common, near
-        Work space: by server, the number and weight of the jobs that it shares with one server;
-        and which servers share any. The first two are 0 between calls.
-    ran, loaded
-        Work space of `update`: `running` and `load` before a change.
-    changed, count, fresh
-        Servers with other jobs than at the last `update`, their number, and whether a server is
-        one.
-    stopped
-        Work space of `preempt`: the jobs, as they were preempted.
-    lost, met
-        Work space of `resume`: by job, its idle servers if it is preempted; and those that it
-        shares with the job that is measured, 0 between calls.
-    """
-
+    # The arrays of `structures.job_arrays.Layout`, which has their meaning.
     weight: cython.const[cython.double][::1]
     hosts_at: cython.const[cython.longlong][::1]
     hosts: cython.const[cython.longlong][::1]
@@ -71,26 +38,30 @@ class Search:
     held_at: cython.const[cython.longlong][::1]
     held: cython.const[cython.longlong][::1]
     gpus: cython.const[cython.longlong][::1]
-    preempted: cython.uchar[::1]
-    doublings: cython.longlong
-    rate: cython.double[::1]
-    relief: cython.double[::1]
-    idle: cython.longlong[::1]
-    damage: cython.longlong[::1]
-    gathered: cython.longlong[::1]
-    running: cython.longlong[::1]
-    load: cython.double[::1]
-    shared: cython.longlong[::1]
-    common: cython.double[::1]
-    near: cython.longlong[::1]
-    ran: cython.longlong[::1]
-    loaded: cython.double[::1]
+    preempted: cython.uchar[::1]  # by job
+    doublings: cython.longlong  # the exponent of `measure` is 2 to this power
+    # By server.
+    relief: cython.double[::1]  # how much nearer to idle all servers come, in servers: `measure`
+    rate: cython.double[::1]  # weight divided by relief; infinite for a server that is idle
+    idle: cython.longlong[::1]  # servers that become idle
+    damage: cython.longlong[::1]  # GPUs of its running jobs on servers that keep jobs; -1: unknown
+    gathered: cython.longlong[::1]  # and on servers that become idle
+    running: cython.longlong[::1]  # its jobs that run,
+    load: cython.double[::1]  # and their weight
+    # Work space of `neighbours`: the jobs that servers share with one, 0 between calls.
+    shared: cython.longlong[::1]  # their number,
+    common: cython.double[::1]  # and their weight
+    near: cython.longlong[::1]  # the servers that share any
+    # Servers with other jobs than at the last `update`.
     changed: cython.longlong[::1]
-    count: cython.longlong
-    fresh: cython.longlong[::1]
-    stopped: cython.longlong[::1]
-    lost: cython.longlong[::1]
-    met: cython.longlong[::1]
+    count: cython.longlong  # how many
+    fresh: cython.longlong[::1]  # by server, whether it is one
+    ran: cython.longlong[::1]  # `running` and `load` before the change, in `update`
+    loaded: cython.double[::1]
+    stopped: cython.longlong[::1]  # in `preempt`: the jobs, as they were preempted
+    # Work space of `resume`, by job.
+    lost: cython.longlong[::1]  # its idle servers, if it is preempted
+    met: cython.longlong[::1]  # those that it shares with the job that is measured; else 0
 
     def __init__(self, layout, preempted, doublings):
         self.weight, self.hosts_at, self.hosts, self.jobs_at = layout[:4]

@@ -9,24 +9,12 @@ _INF = cython.declare(cython.double, float("inf"))
 @cython.final
 @cython.cclass
 class States:
-    """All numbers of GPUs that may be in use.
+    """All numbers of GPUs that may be in use."""
 
-    Attributes
-    ----------
-    caps
-        GPUs of each pool, of which there are at most 62.
-    stride
-        By pool: how far apart are states that differ by one of its GPUs.
-    use
-        States x pools: GPUs in use.
-    order
-        States x pools, written by `fill`: the pools by price.
-    """
-
-    caps: cython.const[cython.longlong][::1]
-    stride: cython.longlong[::1]
-    use: cython.longlong[:, ::1]
-    order: cython.longlong[:, ::1]
+    caps: cython.const[cython.longlong][::1]  # GPUs of each pool, of which there are at most 62
+    stride: cython.longlong[::1]  # by pool: how far apart states are that differ by one of its GPUs
+    use: cython.longlong[:, ::1]  # states x pools: GPUs in use
+    order: cython.longlong[:, ::1]  # states x pools: the pools by price, written by `fill`
 
     def __init__(self, caps) -> None:
         ends = np.append(1, np.cumprod(caps + 1))
