@@ -141,15 +141,16 @@ def divide_pairs(jobs: Jobs, members, sizes, uniform, changed, number, price: Re
                 if not due(groups, g, h):
                     continue
                 mask = best_division(groups, g, h, price)
-                if mask >= 0:
-                    improved = True
-                    # Further empty groups are not tried with the new group in this pass.
-                    last = count - 1 if emptied else h
-                    groups.changed[g] = look(groups, groups.number, g, last)
-                    groups.changed[h] = look(groups, groups.number, g, h)
-                    divide(groups, groups.sizes[g] + groups.sizes[h], mask)
-                    put(groups, 0, g)
-                    put(groups, 1, h)
+                if mask < 0:
+                    continue
+                improved = True
+                # Further empty groups are not tried with the new group in this pass.
+                last = count - 1 if emptied else h
+                groups.changed[g] = look(groups, groups.number, g, last)
+                groups.changed[h] = look(groups, groups.number, g, h)
+                divide(groups, groups.sizes[g] + groups.sizes[h], mask)
+                put(groups, 0, g)
+                put(groups, 1, h)
     return improved
 
 
@@ -165,18 +166,7 @@ def gamma(jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int) -> R
             filled += jobs.stages[rows[row, i], j]
     least: Real = _INF
     for a in range(jobs.arrangements[size]):
-        time = 0.0
-        for j in range(k):
-            longest: Real = 0.0
-            for i in range(size):
-                resource: Index = jobs.offsets[size, a, i] + j
-                if resource >= k:
-                    resource -= k
-                longest = max(longest, jobs.stages[rows[row, i], resource])
-            time += longest
-            if time >= least:
-                break
-        least = min(least, time)
+        least = min(least, time_of(jobs, rows, row, size, a, least))
     cost = 0.0
     if jobs.apart.shape[0] > 0:
         for i in range(size):
@@ -184,6 +174,28 @@ def gamma(jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int) -> R
                 if jobs.apart[rows[row, i], rows[row, j]]:
                     cost += _PENALTY
     return filled / (k * least) - cost
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def time_of(
+    jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int, a: Index, most: Real
+) -> Real:
+    """Return a group's iteration time in one arrangement; the sum so far where it reaches most."""
+    k = jobs.stages.shape[1]
+    time: Real = 0.0
+    for j in range(k):
+        longest: Real = 0.0
+        for i in range(size):
+            resource: Index = jobs.offsets[size, a, i] + j
+            if resource >= k:
+                resource -= k
+            longest = max(longest, jobs.stages[rows[row, i], resource])
+        time += longest
+        if time >= most:
+            break
+    return time
 
 
 @cython.cfunc

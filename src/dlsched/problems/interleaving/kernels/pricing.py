@@ -234,12 +234,8 @@ def price_pairs(
                 continue
             for second in range(first, part.n):
                 group.depth = 1
-                if second == first and part.multiplicity[first] < 2:
-                    continue
-                if not apart_from(part, group, second):
-                    for shift in range(1, part.k):
-                        add_second(part, group, pairs, second, shift)
-                        complete(part, group, pairs, second)
+                if copies_of(group, second) < part.multiplicity[second]:
+                    complete_with(part, group, pairs, second)
     return pairs.found
 
 
@@ -535,17 +531,19 @@ def record(group: Partial, pairs: Pairs, size: Index, value: Real) -> cython.voi
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def add_second(
-    part: Class, group: Partial, pairs: Pairs, second: Index, shift: Index
-) -> cython.void:
-    """Let the group be the first job and another one at an offset; record it if it is good."""
-    group.depth = 1
-    grow(part, group, second, shift)
-    for j in range(part.k):
-        group.used[j] = j in (0, shift)
-    group.chosen[1], group.depth = second, 2
-    if part.smallest <= 2 and group.worth[2] > pairs.threshold:
-        record(group, pairs, 2, group.worth[2])
+def complete_with(part: Class, group: Partial, pairs: Pairs, second: Index) -> cython.void:
+    """Record the groups above the threshold that begin with the first job and another one."""
+    if apart_from(part, group, second):
+        return
+    for shift in range(1, part.k):
+        group.depth = 1
+        grow(part, group, second, shift)
+        for j in range(part.k):
+            group.used[j] = j in (0, shift)
+        group.chosen[1], group.depth = second, 2
+        if part.smallest <= 2 and group.worth[2] > pairs.threshold:
+            record(group, pairs, 2, group.worth[2])
+        complete(part, group, pairs, second)
 
 
 @cython.cfunc

@@ -19,27 +19,10 @@ TIES = ("absorbed", "collateral", "file", "random")
 
 
 class Shares(NamedTuple):
-    """What jobs add to the costs of their base servers; without parts each of these is 1."""
+    """What jobs add to the costs of their base servers; a part is 1 without parts."""
 
     whole: Sequence[int]
     parts: Sequence[Mapping[int, int]] | None = None
-
-
-def lyra_shares(instance: Instance) -> Shares:
-    """Return 1 / (servers that host the job)."""
-    return Shares([len(base) for base in instance.base_servers])
-
-
-def gpu_shares(instance: Instance) -> Shares:
-    """Return (GPUs of the job on the server) / (all its GPUs)."""
-    held = instance.held
-    parts = [{s: h[s] for s in b} for h, b in zip(held, instance.base_servers, strict=True)]
-    return Shares([sum(h.values()) for h in held], parts)
-
-
-def count_shares(instance: Instance) -> Shares:
-    """Return 1 for every job."""
-    return Shares([1] * len(instance.jobs))
 
 
 def greedy(instance: Instance, shares: Shares, ties: str, rng: np.random.Generator) -> Solution:

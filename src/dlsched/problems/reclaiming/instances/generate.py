@@ -25,8 +25,8 @@ SCALED_OUT = 0.14
 """Share of elastic jobs that have flexible workers now; ours, so that servers with flexible workers
 only are 53.5 % of the demand (section 7.2)."""
 ON_LOAN = 291
-"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra,
-Figure 1), and 2 % that are never lent (section 7.1)."""
+"""Servers on loan at most: of the inference cluster's 520 with 8 GPUs, less 42 % that are in use in
+the quietest hours (Lyra, Figure 1), and 2 % that are never lent (section 7.1)."""
 PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 """Rules that place a job's workers; see `generate`."""
 
@@ -56,9 +56,7 @@ def generate(
     Parameters
     ----------
     servers, gpus
-        Number of servers and of GPUs on each. The paper's inference cluster has 520 with 8 (section
-        7.1). Of those, 291 can be on loan at a time: 42 % of the GPUs are in use in the quietest
-        hours (Figure 1) and 2 % are never lent (section 7.1).
+        Number of servers, see `ON_LOAN`, and of GPUs on each.
     jobs
         Number of arrivals; a job that does not fit is rejected. By default jobs arrive until the
         first is rejected, so that above 92 % of the GPUs are in use (section 7.3).

@@ -187,16 +187,8 @@ def anneal(
             loss = before - after
             if loss <= 0.0 or _draw(plan) < exp(-loss / temperature):
                 _accept(plan, loss, totals, kept)
-                continue
-            for i in range(count):
-                if plan.finish[chosen[i]] >= 0:
-                    _remove(demands, plan, chosen[i])
-            for i in range(count):
-                if ends[i] >= 0:
-                    j = removed[i]
-                    plan.levels[j, :] = rows[i]
-                    plan.finish[j] = ends[i]
-                    _book(demands, plan, j, demands.workers[j])
+            else:
+                _restore(demands, plan, removed[:count], ends, rows)
 
 
 @cython.cfunc
@@ -227,6 +219,28 @@ def _accept(
     if totals[0] > totals[1] + _EQUAL * abs(totals[1]):
         totals[1] = totals[0]
         kept[:, :] = plan.levels
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _restore(
+    demands: Demands,
+    plan: Plan,
+    removed: cython.longlong[::1],
+    ends: cython.longlong[::1],
+    rows: cython.schar[:, ::1],
+) -> cython.void:
+    """Give jobs the rows of speeds again that they had, and their last slots."""
+    for i in range(removed.shape[0]):
+        if plan.finish[removed[i]] >= 0:
+            _remove(demands, plan, removed[i])
+    for i in range(removed.shape[0]):
+        j = removed[i]
+        if ends[i] >= 0:
+            plan.levels[j, :] = rows[i]
+            plan.finish[j] = ends[i]
+            _book(demands, plan, j, demands.workers[j])
 
 
 @cython.cfunc

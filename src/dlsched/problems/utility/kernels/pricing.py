@@ -114,22 +114,35 @@ def _by_stages(
                     reach += 1
         if last < t or reach < needed[last - t]:
             break
-        for p in range(reach, max(needed[last - t], 1) - 1, -1):
-            low = least[p]
-            speed = -1
-            for v in range(speeds):
-                value = least[after[p, v]] + cost[t, v]
-                if value < low:
-                    low = value
-                    speed = v
-            least[p] = low
-            choice[t, p] = speed
+        _use_slot(cost[t], least, choice[t], after, speeds, max(needed[last - t], 1), reach)
         value = worth[t] - least[need]
         if value > best:
             best = value
             finish = t
     _write_row(choice, after, first, finish, row)
     return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _use_slot(
+    cost: cython.double[::1],
+    least: cython.double[::1],
+    choice: cython.schar[::1],
+    after: cython.const[cython.int][:, ::1],
+    speeds: cython.longlong,
+    lowest: cython.longlong,
+    highest: cython.longlong,
+) -> cython.void:
+    """Lower the least costs of a range of stages by what a slot may do for them."""
+    for p in range(highest, lowest - 1, -1):
+        choice[p] = -1
+        for v in range(speeds):
+            value = least[after[p, v]] + cost[v]
+            if value < least[p]:
+                least[p] = value
+                choice[p] = v
 
 
 @cython.cfunc
