@@ -217,7 +217,7 @@ class _Rows:
 
     def order(self, j: str, f: int) -> Any:
         """What has finished stays finished."""
-        return self.m.done[j, f - 1] <= self.m.done[j, f] if f - 1 in self.ends[j] else None
+        return self.before(j, f) <= self.m.done[j, f] if f - 1 in self.ends[j] else None
 
     def completion(self, j: str) -> Any:
         """Every job finishes that must."""

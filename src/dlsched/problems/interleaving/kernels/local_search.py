@@ -250,7 +250,8 @@ def exchanged(groups: ClassGroups, g: Index, h: Index, i: Int, j: Int) -> Real:
     a, b = groups.sizes[g], groups.sizes[h]
     trial = groups.trial
     for s in range(trial.shape[1]):
-        trial[0, s], trial[1, s] = groups.members[g, s], groups.members[h, s]
+        trial[0, s] = groups.members[g, s]
+        trial[1, s] = groups.members[h, s]
     if i < a and j < b:
         trial[0, i], trial[1, j] = trial[1, j], trial[0, i]
     elif i < a:

@@ -612,8 +612,10 @@ def list_at(
             record(group, pairs, depth + 1, value)
         add: Real = part.suffix[begin, step_of(part, time)]
         if value + more_than(part, add, 1) > pairs.floor:
-            pairs.place[o, m], pairs.time[o, m] = p, time
-            pairs.filled[o, m], pairs.price[o, m] = part.weight * part.sums[p], part.prices[p]
+            pairs.place[o, m] = p
+            pairs.time[o, m] = time
+            pairs.filled[o, m] = part.weight * part.sums[p]
+            pairs.price[o, m] = part.prices[p]
             m += 1
     pairs.count[o] = m
 
@@ -680,8 +682,9 @@ def close(
     for j in range(part.k):
         slot: Real = max(group.busiest[depth, j], pairs.moved[o, j, p])
         time += max(slot, pairs.moved[q, j, d])
-    value = part.weight * (group.total[depth] + part.sums[p] + part.sums[d]) / (part.k * time)
-    value -= group.cost[depth] + part.prices[p] + part.prices[d]
+    total = group.total[depth] + part.sums[p] + part.sums[d]
+    cost = group.cost[depth] + part.prices[p] + part.prices[d]
+    value = part.weight * total / (part.k * time) - cost
     if value > pairs.threshold:
         group.chosen[depth + 1] = d
         record(group, pairs, part.largest, value)

@@ -66,11 +66,9 @@ class _State:
     def __init__(
         self, instance: Instance, shares: Shares, rank: list[int], collateral: bool
     ) -> None:
-        self.held, self.hosts = instance.held, instance.base_servers
-        self.parts = shares.parts
+        self.held, self.hosts, self.parts = instance.held, instance.base_servers, shares.parts
         self.adds = _in_units(instance, shares.whole)
-        self.collateral = collateral
-        self.rank = rank
+        self.collateral, self.rank = collateral, rank
         n = self.n = len(instance.servers)
         self.server: list[int] = np.argsort(rank).tolist()
         self.jobs: list[set[int]] = [set() for _ in range(n)]  # with a base worker here

@@ -40,8 +40,9 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     first, second = _returned(instance, a), _returned(instance, b)
     fates = _preempted(instance, first) ^ _preempted(instance, second)
     jobs = {instance.jobs[j].id for j in fates}
-    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs and {len(first ^ second):,} of "
-    return Differences(jobs, f"{words}{len(instance.servers):,} servers", "outcome")
+    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs"
+    words += f" and {len(first ^ second):,} of {len(instance.servers):,} servers"
+    return Differences(jobs, words, "outcome")
 
 
 def _returned(instance: Instance, solution: Solution | None) -> set[int]:

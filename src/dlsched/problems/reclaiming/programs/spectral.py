@@ -219,7 +219,8 @@ def _not_factored(matrix: Ints, bits: int) -> Ints | None:
 
     In S' the last entry of vectors whose sum is 0 is replaced by minus the sum of the others.
     """
-    reduced = matrix[:-1, :-1] - matrix[:-1, -1:] - matrix[-1:, :-1] + matrix[-1, -1]
+    others = matrix[:-1] - matrix[-1]
+    reduced = others[:, :-1] - others[:, -1:]
     try:
         factor = np.linalg.cholesky(reduced / 2.0**bits).T
     except np.linalg.LinAlgError:
