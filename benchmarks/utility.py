@@ -72,7 +72,6 @@ def queue() -> Iterator[Row]:
 def forking() -> Iterator[Row]:
     """Yield HadarE's total duration against the divisible load, a linear program."""
     methods: dict[str, tuple[str, Row]] = {
-        "forked": ("forked", {}),
         "copies, whole": ("hadare", {}),
         "copies, divided": ("hadare", {"divided": True}),
     }

@@ -41,7 +41,6 @@ WAITING: dict[str, str] = {}
 KEPT = {
     "placement/indivisible_bound": "what the other bounds begin with, in a fifth of their time",
     "reclaiming/spectral": "the best bound where jobs are scattered; newer than the figures",
-    "utility/forked": "better than hadare in a tenth of its time where utility is linear",
     "utility/srtf": "the plain order beside the papers' baselines, in place of fifo",
 }
 """Methods that the figures would retire, and what they are kept for."""

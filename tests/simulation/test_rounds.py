@@ -28,7 +28,7 @@ def last_rounds(run: Simulation) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("policy", "options"),
-    [("forked", {}), ("hadare", {"divided": False}), ("hadare", {"divided": True})],
+    [("hadare", {"divided": False}), ("hadare", {"divided": True})],
 )
 def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[str, Any]) -> None:
     """The rounds are the slots of the method of the same name for the forking problem."""
@@ -36,7 +36,7 @@ def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[st
     jobs = by_hand(*({"work": SLOT * n} for n in rounds), max_gpus=3, **TYPED)
     run = audited(jobs, NODES, policy, **options)
     data = {
-        "dlsched": 1, "problem": "utility", "name": "forked", "slots": 20, "slot_seconds": SLOT,
+        "dlsched": 1, "problem": "utility", "name": "copies", "slots": 20, "slot_seconds": SLOT,
         "forking": True,
         "machines": [{"id": s.id, "gpus": {s.gpu_type: 1}} for s in NODES.servers],
         "jobs": [{"id": "abcd"[i], "arrival": 1, "workers": 1, "iterations": n * SLOT,

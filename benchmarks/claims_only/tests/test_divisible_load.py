@@ -10,7 +10,7 @@ from utility_instances import instance, job
 
 
 def test_the_divisible_load_bounds_every_fork() -> None:
-    """Five nodes as in Figure 6: `forked`'s duration is no less than the linear program's."""
+    """Five nodes as in Figure 6: `hadare`'s duration is no less than the linear program's."""
     rng = np.random.default_rng(6)
 
     def drawn() -> dict[str, Any]:
@@ -20,6 +20,6 @@ def test_the_divisible_load_bounds_every_fork() -> None:
     nodes = {f"T{i}": {f"T{i}": 1} for i in range(5)}
     for count in (1, 3, 5, 8):
         made = instance([drawn() for _ in range(count)], nodes, 300, forking=True)
-        result = dlsched.solve(made, "forked")
+        result = dlsched.solve(made, "hadare")
         last = dlsched.verify(made, result.solution).details["last_slot"]
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count

@@ -72,6 +72,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("simulation", "hadare_copies"): "hadare",
     ("simulation", "list_order"): "backfill with order=priority, or srsf",
     ("utility", "fifo"): "srtf",
+    ("utility", "forked"): "hadare",
     ("utility", "hadar_committed"): "hadar",
     ("utility", "hadar_pooled"): "hadar",
     ("utility", "hadare_copies"): "hadare",

@@ -14,8 +14,7 @@ import dlsched
 from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
 from dlsched.problems.utility.exact import form_choices
-from dlsched.problems.utility.programs import forms
-from dlsched.problems.utility.programs.finish_costs import NEVER, least_costs
+from dlsched.problems.utility.programs.finish_costs import NEVER, least_costs, units_of
 from dlsched.problems.utility.programs.finish_form import Finishes, IntegerPrices
 from dlsched.problems.utility.programs.forms import FORMS, runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
@@ -74,9 +73,8 @@ def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
 @drawn(25, strategies.utility(scales=False))
 def test_units_of_a_row_are_those_of_the_work(instance: Instance) -> None:
     """All numbers of slots at each speed that complete a job have gains of the need."""
-    found = Finishes(instance, 0, Fraction(0))
     for j in (j for j, fewest in enumerate(instance.fewest) if fewest):
-        assert _holds(instance, j, *forms.units_of(found, j))
+        assert _holds(instance, j, *units_of(instance, j))
 
 
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:

@@ -174,7 +174,7 @@ def test_theorem_2_does_not_hold_on_a_stream() -> None:
 
 @drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))
 def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
-    """Theorem 3: with rates everywhere and all jobs there at first, `forked` uses every node."""
+    """Theorem 3: if all jobs run anywhere and from the start, divided copies use every node."""
     kinds = list(made.supply)
     jobs = [
         job.model_copy(update={"arrival": 1, "rates": {k: job.rates[k] or 1 for k in kinds}})
@@ -185,7 +185,7 @@ def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
     if full.utility.kind == "table":
         return
     used: dict[int, set[str]] = {}
-    for rows in dlsched.solve(full, "forked").solution.schedule.values():
+    for rows in dlsched.solve(full, "hadare", divided=True).solution.schedule.values():
         for held in rows:
             used.setdefault(held.slot, set()).update(held.gpus)
     assert all(used[slot] == machines for slot in range(1, max(used, default=0)))

@@ -120,6 +120,10 @@ def _lanes(
     begin = 0.0
     sums = [sum(stages) for group in groups for stages in instance.stages_of(group.jobs)]
     space = 0.05 * float(max(sums, default=1))
+
+    def look_of(name: str) -> Look:
+        return view.look(name, colouring.look(instance.job_index[name]))
+
     for group, gamma in zip(groups, gammas, strict=True):
         time = float(iteration_time(instance.stages_of(group.jobs), group.offsets))
         heads += [Piece(time, BLANK, f"γ {gamma:.2f}, T {time:,.4g}"), Piece(space, BLANK)]
@@ -127,8 +131,7 @@ def _lanes(
             for r, lane in enumerate(lanes):
                 name, used = busy.get(r, ("", 0.0))
                 if used:
-                    look = view.look(name, colouring.look(instance.job_index[name]))
-                    lane.append(Piece(used, look, name))
+                    lane.append(Piece(used, look_of(name), name))
                 if used < longest:
                     lane.append(Piece(longest - used, _IDLE))
         for lane in lanes:
@@ -169,7 +172,8 @@ def _time_ticks(spans: Sequence[tuple[float, float]], inches: float) -> dict[flo
     from matplotlib.ticker import MaxNLocator
 
     room = sum(end - begin for begin, end in spans)
-    steps = MaxNLocator(nbins=max(2, min(8, int(1.4 * inches)))).tick_values(0, room or 1)
+    most = max(2, min(8, int(1.4 * inches)))
+    steps = MaxNLocator(nbins=most).tick_values(0, room or 1)
     step = float(steps[1] - steps[0])
     ticks = {}
     for begin, end in spans:

@@ -19,7 +19,7 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.frame import View, framed
 from dlsched.display.drawing.style import ink
 from dlsched.problems.reclaiming.definition.check import check
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution, Worker
 
 COLOR_BY = ("job", "status", "gpus", "weight")
 """What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
@@ -40,8 +40,9 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     first, second = _returned(instance, a), _returned(instance, b)
     fates = _preempted(instance, first) ^ _preempted(instance, second)
     jobs = {instance.jobs[j].id for j in fates}
-    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs and {len(first ^ second):,} of "
-    return Differences(jobs, f"{words}{len(instance.servers):,} servers", "outcome")
+    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs"
+    words += f" and {len(first ^ second):,} of {len(instance.servers):,} servers"
+    return Differences(jobs, words, "outcome")
 
 
 def _returned(instance: Instance, solution: Solution | None) -> set[int]:
@@ -75,14 +76,11 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         for worker in job.workers:
             s = instance.server_index[worker.server]
             look = colouring.look(j)
-            if (color_by == "outcome" and j in preempted) or color_by == "status":
-                look = _FLEXIBLE if worker.flexible else _BASE
-                if j in preempted:
-                    look = _RETURNED if s in returned else _COLLATERAL
+            if color_by == "status" or (color_by == "outcome" and j in preempted):
+                look = _state(worker, j in preempted, s in returned)
             marks = (_HATCHED,) * worker.flexible + crossed
-            pieces[s].append(
-                Piece(worker.gpus, view.look(job.id, look), job.id * (not many), marks)
-            )
+            name = "" if many else job.id
+            pieces[s].append(Piece(worker.gpus, view.look(job.id, look), name, marks))
     frame = Mark("returned", edge=ink(), line=1.4)
     only_here = Mark("returned only here", edge=ACCENT, line=1.4)
     owners = []
@@ -99,6 +97,13 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         key=_STATES,
         begin=1 if many else 0,
     )
+
+
+def _state(worker: Worker, preempted: bool, returned: bool) -> Look:
+    """Return the look of what happens to a worker."""
+    if preempted:
+        return _RETURNED if returned else _COLLATERAL
+    return _FLEXIBLE if worker.flexible else _BASE
 
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:

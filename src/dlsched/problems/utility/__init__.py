@@ -12,7 +12,7 @@ def choose(instance: Instance) -> str:
 
 def starts(instance: Instance) -> list[Start]:
     """Return what the exact method begins from."""
-    return [Start("forked" if instance.forking else "insertion")]
+    return [Start("hadare" if instance.forking else "insertion")]
 
 
 PROBLEM = Problem(

@@ -91,17 +91,19 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     if by_type:
         colouring = by_name([*instance.supply])
     kinds = {kind: i for i, kind in enumerate(instance.supply)}
+
+    def box(j: int, kind: str, slots: int) -> Piece:
+        """Return the box of some slots in which a job holds a GPU, or none if it is -1."""
+        if j < 0:
+            return Piece(slots, BLANK)
+        job = instance.jobs[j].id
+        look = colouring.look(kinds[kind] if by_type else j)
+        return Piece(slots, view.look(job, look), job)
+
     owners = []
     for lane, row in zip(lanes, _holders(instance, solution, lanes, last), strict=True):
-        pieces = []
-        for j, slots in groupby(row.tolist()):
-            count = len(list(slots))
-            if j < 0:
-                pieces.append(Piece(count, BLANK))
-                continue
-            job = instance.jobs[j].id
-            look = colouring.look(kinds[lane.kind] if by_type else j)
-            pieces.append(Piece(count, view.look(job, look), job))
+        runs = [(j, len(list(slots))) for j, slots in groupby(row.tolist())]
+        pieces = [box(j, lane.kind, slots) for j, slots in runs]
         name = f"{lane.machine} {lane.kind}" if lane.number == 0 else ""
         owners.append(Owner(name, last, pieces, group=lane.kind * many))
     after = f" (nothing runs after slot {last} of {instance.slots})" * (last < instance.slots)

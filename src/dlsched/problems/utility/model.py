@@ -97,13 +97,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Restriction | Non
 
 
 def whole(instance: Instance) -> Restriction:
-    """Return all schedules of an instance.
-
-    Raises
-    ------
-    OptionError
-        As `build`.
-    """
+    """Return all schedules of an instance; raise `OptionError` as `build` does."""
     gains = gains_of(instance)
     slots = {job.id: range(job.arrival, instance.slots + 1) for job in instance.jobs}
     total = sum(len(gains[j]) * len(slots[j]) for j in slots)
@@ -129,10 +123,8 @@ class _Rows:
         The Pyomo model.
     gains
         By job, the iterations done in a slot, by speed; see `gains_of`.
-    speeds
-        By job and slot, the speeds at which the job may run.
-    ends, certain
-        As of `Restriction`.
+    speeds, ends, certain
+        The speeds by job and slot, and what else is stated by `Restriction`.
     units, need
         By job: the units of work that a slot does, by speed, and those to be done.
     gained
@@ -225,7 +217,7 @@ class _Rows:
 
     def order(self, j: str, f: int) -> Any:
         """What has finished stays finished."""
-        return self.m.done[j, f - 1] <= self.m.done[j, f] if f - 1 in self.ends[j] else None
+        return self.before(j, f) <= self.m.done[j, f] if f - 1 in self.ends[j] else None
 
     def completion(self, j: str) -> Any:
         """Every job finishes that must."""

@@ -49,7 +49,8 @@ def _prices(
     if search.prices is None:
         return None
     unit = 2.0**_BITS
-    prices = Prices(np.rint(search.prices.rows * unit), float(np.rint(search.prices.gpu * unit)))
+    gpu = float(np.rint(search.prices.gpu * unit))
+    prices = Prices(np.rint(search.prices.rows * unit), gpu)
     highest = [
         math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, part, prices))
         for part, value in zip(pool.classes, search.highest.tolist(), strict=True)

@@ -55,7 +55,8 @@ class Rounds:
         budget = self.instance.gpu_budget
         if budget is None:
             return 0
-        return max(0, sum(gpus * len(groups) for gpus, groups in self.groups.items()) - budget)
+        used = sum(gpus * len(groups) for gpus, groups in self.groups.items())
+        return max(0, used - budget)
 
     def gamma(self, groups: Sequence[Members]) -> Vector:
         """Return the groups' efficiencies."""

@@ -22,23 +22,13 @@ _EFFORT = cython.declare(cython.longlong, 1 << 18)
 @cython.final
 @cython.cclass
 class Jobs:
-    """The jobs of an instance, and the arrangements of groups of them.
+    """The jobs of an instance, and the arrangements of groups of them."""
 
-    Attributes
-    ----------
-    stages, alone
-        Jobs x resources, not all 0 for any job; and the sum of each job.
-    apart
-        Jobs x jobs: whether two must not share; without rows any may.
-    arrangements, offsets
-        By size of a group: how many arrangements there are, and in each the offset of each job.
-    """
-
-    stages: cython.const[cython.double][:, ::1]
-    alone: cython.const[cython.double][::1]
-    apart: cython.const[cython.uchar][:, ::1]
-    arrangements: cython.longlong[::1]
-    offsets: cython.longlong[:, :, ::1]
+    stages: cython.const[cython.double][:, ::1]  # jobs x resources, not all 0 for any job
+    alone: cython.const[cython.double][::1]  # the sum of each job
+    apart: cython.const[cython.uchar][:, ::1]  # jobs x jobs: must not share; without rows any may
+    arrangements: cython.longlong[::1]  # by size of a group, how many there are
+    offsets: cython.longlong[:, :, ::1]  # by size, in each of these the offset of each job
 
     def __init__(self, stages, arrangements, offsets, apart=None):
         """Take the stages, the offsets by size, and pairs that must not share, if any."""
@@ -51,33 +41,20 @@ class Jobs:
 @cython.final
 @cython.cclass
 class ClassGroups:
-    """The groups of a class, and the two of them that are looked at.
+    """The groups of a class, and the two of them that are looked at."""
 
-    Attributes
-    ----------
-    jobs, members, sizes, uniform, changed, number
-        As in `exchange_pass`.
-    worth
-        By group its efficiency; 0 of an empty one.
-    joined
-        The jobs of the two groups, if they are divided anew.
-    trial, trial_sizes
-        2 x largest: the two groups as they may become, and their sizes.
-    bounds
-        On the efficiencies of these two.
-    """
-
+    # As in `exchange_pass`.
     jobs: Jobs
     members: cython.longlong[:, ::1]
     sizes: cython.longlong[::1]
     uniform: cython.bint
     changed: cython.longlong[::1]
     number: Int
-    worth: cython.double[::1]
-    joined: cython.longlong[::1]
-    trial: cython.longlong[:, ::1]
-    trial_sizes: cython.longlong[::1]
-    bounds: cython.double[::1]
+    worth: cython.double[::1]  # by group its efficiency; 0 of an empty one
+    joined: cython.longlong[::1]  # the jobs of the two groups, if they are divided anew
+    trial: cython.longlong[:, ::1]  # 2 x largest: the two groups as they may become,
+    trial_sizes: cython.longlong[::1]  # their sizes,
+    bounds: cython.double[::1]  # and bounds on their efficiencies
 
     def __init__(self, jobs, members, sizes, uniform, changed, number):
         largest = members.shape[1]
@@ -164,15 +141,16 @@ def divide_pairs(jobs: Jobs, members, sizes, uniform, changed, number, price: Re
                 if not due(groups, g, h):
                     continue
                 mask = best_division(groups, g, h, price)
-                if mask >= 0:
-                    improved = True
-                    # Further empty groups are not tried with the new group in this pass.
-                    last = count - 1 if emptied else h
-                    groups.changed[g] = look(groups, groups.number, g, last)
-                    groups.changed[h] = look(groups, groups.number, g, h)
-                    divide(groups, groups.sizes[g] + groups.sizes[h], mask)
-                    put(groups, 0, g)
-                    put(groups, 1, h)
+                if mask < 0:
+                    continue
+                improved = True
+                # Further empty groups are not tried with the new group in this pass.
+                last = count - 1 if emptied else h
+                groups.changed[g] = look(groups, groups.number, g, last)
+                groups.changed[h] = look(groups, groups.number, g, h)
+                divide(groups, groups.sizes[g] + groups.sizes[h], mask)
+                put(groups, 0, g)
+                put(groups, 1, h)
     return improved
 
 
@@ -188,18 +166,7 @@ def gamma(jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int) -> R
             filled += jobs.stages[rows[row, i], j]
     least: Real = _INF
     for a in range(jobs.arrangements[size]):
-        time = 0.0
-        for j in range(k):
-            longest: Real = 0.0
-            for i in range(size):
-                resource: Index = jobs.offsets[size, a, i] + j
-                if resource >= k:
-                    resource -= k
-                longest = max(longest, jobs.stages[rows[row, i], resource])
-            time += longest
-            if time >= least:
-                break
-        least = min(least, time)
+        least = min(least, time_of(jobs, rows, row, size, a, least))
     cost = 0.0
     if jobs.apart.shape[0] > 0:
         for i in range(size):
@@ -207,6 +174,28 @@ def gamma(jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int) -> R
                 if jobs.apart[rows[row, i], rows[row, j]]:
                     cost += _PENALTY
     return filled / (k * least) - cost
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def time_of(
+    jobs: Jobs, rows: cython.longlong[:, ::1], row: Index, size: Int, a: Index, most: Real
+) -> Real:
+    """Return a group's iteration time in one arrangement; the sum so far where it reaches most."""
+    k = jobs.stages.shape[1]
+    time: Real = 0.0
+    for j in range(k):
+        longest: Real = 0.0
+        for i in range(size):
+            resource: Index = jobs.offsets[size, a, i] + j
+            if resource >= k:
+                resource -= k
+            longest = max(longest, jobs.stages[rows[row, i], resource])
+        time += longest
+        if time >= most:
+            break
+    return time
 
 
 @cython.cfunc
@@ -261,7 +250,8 @@ def exchanged(groups: ClassGroups, g: Index, h: Index, i: Int, j: Int) -> Real:
     a, b = groups.sizes[g], groups.sizes[h]
     trial = groups.trial
     for s in range(trial.shape[1]):
-        trial[0, s], trial[1, s] = groups.members[g, s], groups.members[h, s]
+        trial[0, s] = groups.members[g, s]
+        trial[1, s] = groups.members[h, s]
     if i < a and j < b:
         trial[0, i], trial[1, j] = trial[1, j], trial[0, i]
     elif i < a:

@@ -45,18 +45,7 @@ more than its rounding."""
 @cython.final
 @cython.cclass
 class Class:
-    """The profiles of a class and what they add at most: `programs.columns` has the meanings.
-
-    Attributes
-    ----------
-    k, n
-        Resources and profiles.
-    uniform, limited
-        Whether all groups are of one size, and whether some jobs must not share.
-    scale
-        The weight plus the largest price and the price of a group: what a value's rounding and
-        the safety of a bound are relative to.
-    """
+    """The profiles of a class and what they add at most: `programs.columns` has the meanings."""
 
     suffix: cython.const[cython.double][:, ::1]
     order: cython.const[cython.longlong][:, ::1]
@@ -71,10 +60,12 @@ class Class:
     smallest: Index
     largest: Index
     apart: cython.const[cython.uchar][:, ::1]
-    k: Index
-    n: Index
-    uniform: cython.bint
-    limited: cython.bint
+    k: Index  # resources
+    n: Index  # profiles
+    uniform: cython.bint  # whether all groups are of one size
+    limited: cython.bint  # whether some jobs must not share
+    # The weight plus the largest price and the price of a group: what a value's rounding and the
+    # safety of a bound are relative to.
     scale: Real
 
     def __init__(self, tables, profiles):
@@ -90,34 +81,18 @@ class Class:
 @cython.final
 @cython.cclass
 class Partial:
-    """The group on the way; and, by their number, what the first of its jobs are together.
+    """The group on the way; and, by their number, what the first of its jobs are together."""
 
-    Attributes
-    ----------
-    chosen, offset
-        Its profiles, filled up with -1, and their offsets.
-    used
-        By offset, whether it is taken.
-    depth
-        How many jobs there are.
-    busiest, times
-        The longest stage of each step, and the iteration time.
-    total, cost, worth
-        The sum of the stages, what the jobs cost, and the reduced value.
-    rest
-        The most that a further job adds.
-    """
-
-    chosen: cython.longlong[::1]
-    offset: cython.longlong[::1]
-    used: cython.uchar[::1]
-    depth: Index
-    busiest: cython.double[:, ::1]
-    times: cython.double[::1]
-    total: cython.double[::1]
-    cost: cython.double[::1]
-    worth: cython.double[::1]
-    rest: cython.double[::1]
+    chosen: cython.longlong[::1]  # its profiles, filled up with -1,
+    offset: cython.longlong[::1]  # and their offsets
+    used: cython.uchar[::1]  # by offset, whether it is taken
+    depth: Index  # how many jobs there are
+    busiest: cython.double[:, ::1]  # the longest stage of each step
+    times: cython.double[::1]  # the iteration time
+    total: cython.double[::1]  # the sum of the stages
+    cost: cython.double[::1]  # what the jobs cost
+    worth: cython.double[::1]  # the reduced value
+    rest: cython.double[::1]  # the most that a further job adds
 
     def __init__(self, largest, k):
         self.chosen, self.offset = np.full(largest, -1), np.zeros(largest, np.int64)
@@ -129,34 +104,18 @@ class Partial:
 @cython.final
 @cython.cclass
 class Found:
-    """The groups found by `price_class`.
-
-    Attributes
-    ----------
-    members, values
-        As there.
-    quota, listing
-        As in `programs.columns.Query`.
-    stored, kept
-        Groups with other first profiles, and with the first profile of now.
-    threshold, limit
-        Reduced values above which a group is stored: for any first profile, and for that of now.
-    safety
-        What is added to the bounds before they prune.
-    best
-        The largest reduced value.
-    """
+    """The groups found by `price_class`, whose parameters have some of the meanings."""
 
     members: cython.longlong[:, ::1]
     values: cython.double[::1]
-    quota: Int
-    listing: cython.bint
-    stored: Int
-    kept: Int
-    threshold: Real
-    limit: Real
-    safety: Real
-    best: Real
+    quota: Int  # as in `programs.columns.Query`
+    listing: cython.bint  # likewise
+    stored: Int  # groups with other first profiles,
+    kept: Int  # and with the first profile of now
+    threshold: Real  # reduced values above which a group is stored: for any first profile,
+    limit: Real  # and for that of now
+    safety: Real  # what is added to the bounds before they prune
+    best: Real  # the largest reduced value
 
     def __init__(self, query, members, values, safety):
         self.threshold, self.quota, _, self.listing = query
@@ -167,35 +126,22 @@ class Found:
 @cython.final
 @cython.cclass
 class Pairs:
-    """The groups found by `price_pairs`, and what may complete the group on the way.
-
-    Attributes
-    ----------
-    moved, threshold, found, members, values, share
-        As there.
-    floor
-        The threshold less the safety of a bound.
-    times
-        By profile, the iteration time with it at one offset.
-    count
-        By offset, the number of profiles that are listed.
-    place, time, filled, price
-        By offset: their positions, iteration times, stages times the class's weight, and prices.
-    """
+    """The groups found by `price_pairs`, and what may complete the group on the way."""
 
     moved: cython.const[cython.double][:, :, ::1]
     threshold: Real
-    floor: Real
+    floor: Real  # the threshold less the safety of a bound
     found: Int
     members: cython.longlong[:, ::1]
     values: cython.double[::1]
     share: cython.double[::1]
-    times: cython.double[::1]
-    count: cython.longlong[::1]
-    place: cython.longlong[:, ::1]
-    time: cython.double[:, ::1]
-    filled: cython.double[:, ::1]
-    price: cython.double[:, ::1]
+    times: cython.double[::1]  # by profile, the iteration time with it at one offset
+    # By offset, the profiles that are listed.
+    count: cython.longlong[::1]  # how many,
+    place: cython.longlong[:, ::1]  # their positions,
+    time: cython.double[:, ::1]  # iteration times,
+    filled: cython.double[:, ::1]  # stages times the class's weight,
+    price: cython.double[:, ::1]  # and prices
 
     def __init__(self, moved, threshold, floor, found, members, values, share):
         k, _, n = moved.shape
@@ -288,12 +234,8 @@ def price_pairs(
                 continue
             for second in range(first, part.n):
                 group.depth = 1
-                if second == first and part.multiplicity[first] < 2:
-                    continue
-                if not apart_from(part, group, second):
-                    for shift in range(1, part.k):
-                        add_second(part, group, pairs, second, shift)
-                        complete(part, group, pairs, second)
+                if copies_of(group, second) < part.multiplicity[second]:
+                    complete_with(part, group, pairs, second)
     return pairs.found
 
 
@@ -589,17 +531,19 @@ def record(group: Partial, pairs: Pairs, size: Index, value: Real) -> cython.voi
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def add_second(
-    part: Class, group: Partial, pairs: Pairs, second: Index, shift: Index
-) -> cython.void:
-    """Let the group be the first job and another one at an offset; record it if it is good."""
-    group.depth = 1
-    grow(part, group, second, shift)
-    for j in range(part.k):
-        group.used[j] = j in (0, shift)
-    group.chosen[1], group.depth = second, 2
-    if part.smallest <= 2 and group.worth[2] > pairs.threshold:
-        record(group, pairs, 2, group.worth[2])
+def complete_with(part: Class, group: Partial, pairs: Pairs, second: Index) -> cython.void:
+    """Record the groups above the threshold that begin with the first job and another one."""
+    if apart_from(part, group, second):
+        return
+    for shift in range(1, part.k):
+        group.depth = 1
+        grow(part, group, second, shift)
+        for j in range(part.k):
+            group.used[j] = j in (0, shift)
+        group.chosen[1], group.depth = second, 2
+        if part.smallest <= 2 and group.worth[2] > pairs.threshold:
+            record(group, pairs, 2, group.worth[2])
+        complete(part, group, pairs, second)
 
 
 @cython.cfunc
@@ -668,8 +612,10 @@ def list_at(
             record(group, pairs, depth + 1, value)
         add: Real = part.suffix[begin, step_of(part, time)]
         if value + more_than(part, add, 1) > pairs.floor:
-            pairs.place[o, m], pairs.time[o, m] = p, time
-            pairs.filled[o, m], pairs.price[o, m] = part.weight * part.sums[p], part.prices[p]
+            pairs.place[o, m] = p
+            pairs.time[o, m] = time
+            pairs.filled[o, m] = part.weight * part.sums[p]
+            pairs.price[o, m] = part.prices[p]
             m += 1
     pairs.count[o] = m
 
@@ -736,8 +682,9 @@ def close(
     for j in range(part.k):
         slot: Real = max(group.busiest[depth, j], pairs.moved[o, j, p])
         time += max(slot, pairs.moved[q, j, d])
-    value = part.weight * (group.total[depth] + part.sums[p] + part.sums[d]) / (part.k * time)
-    value -= group.cost[depth] + part.prices[p] + part.prices[d]
+    total = group.total[depth] + part.sums[p] + part.sums[d]
+    cost = group.cost[depth] + part.prices[p] + part.prices[d]
+    value = part.weight * total / (part.k * time) - cost
     if value > pairs.threshold:
         group.chosen[depth + 1] = d
         record(group, pairs, part.largest, value)

@@ -248,7 +248,8 @@ class GroupPool:
 
     def rounding(self, part: ProfileClass, prices: Prices) -> float:
         """Return the largest rounding error of a reduced value of a class."""
-        largest = float(np.abs(prices.rows[part.rows]).max(initial=0.0) + prices.gpu * part.gpus)
+        of_job = np.abs(prices.rows[part.rows]).max(initial=0.0)
+        largest = float(of_job + prices.gpu * part.gpus)
         return REDUCED_ERROR * (part.profiles.weight * (1 + 2 * GAMMA_ERROR) + largest)
 
     def bound(self, prices: Prices, highest: Vector) -> Fraction:

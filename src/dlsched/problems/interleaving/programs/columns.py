@@ -87,10 +87,12 @@ def growth_tables(profiles: Profiles) -> GrowthTables:
     times = low * 2.0 ** (step // STEPS_PER_DOUBLING) * steps
     times = times[: np.searchsorted(times, profiles.largest * sums[0], side="right")]
     # Dividing the larger by the smaller could overflow where times lie far apart.
-    share = np.minimum(sums, times[:, None]) / times[:, None] * (1 + 1e-12)
+    rows = times[:, None]
+    share = np.minimum(sums, rows) / rows * (1 + 1e-12)
     add = profiles.weight / k * share - profiles.prices
     suffix = np.full((n + 1, len(times)), -np.inf)
-    suffix[:n] = np.maximum.accumulate(add[:, ::-1], axis=1)[:, ::-1].T
+    from_last = np.maximum.accumulate(add[:, ::-1], axis=1)
+    suffix[:n] = from_last[:, ::-1].T
     order = np.argsort(-add, axis=1, kind="stable")
     return GrowthTables(suffix, order, np.take_along_axis(add, order, axis=1), low)
 

@@ -71,7 +71,8 @@ def groups(
     """
     classes = list(_classes(instance))
     prices = _prices(instance, classes, parameters)
-    slack = _bound(instance, classes, prices) - math.ceil(Fraction(targets[0]) * 2**prices.bits)
+    target = math.ceil(Fraction(targets[0]) * 2**prices.bits)
+    slack = _bound(instance, classes, prices) - target
     if slack < 0:
         raise ValueError("the prices' bound is below the target")
     enumerated: list[list[ExactGroup]] = []

@@ -1,17 +1,18 @@
 """The exact method for reclaiming, the integer program, and bounds on the preempted weight."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dlsched.problems.reclaiming import model
+from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.heuristics.densest import densest
-from dlsched.problems.reclaiming.programs.reduced import Reduced
 from dlsched.problems.reclaiming.programs.spectral import is_scattered, preempted_weight
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim
 from dlsched.run import Run, Stage
-from dlsched.schema import granularity
+from dlsched.schema import Number, granularity
 from dlsched.solvers.certificate import round_to_granularity
 from dlsched.solvers.division import PARTS
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
@@ -77,5 +78,70 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     bounds = []
     if run.time_limit is not None:  # without a limit the search itself proves what can be
         bounds = _by_eigenvalues(instance, run.nested(run.time_limit / PARTS))
-    reduced = Reduced.by(instance, known) if isinstance(known, Solution) else Reduced()
-    return _with_bounds(solve_levels(instance, run, reduced, levels), bounds)
+    limit = None
+    if isinstance(known, Solution):
+        returned = {instance.server_index[s] for s in known.returned}
+        limit = evaluate(instance, returned)[0]
+    return _with_bounds(solve_levels(instance, run, _Reduced(limit), levels), bounds)
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """The model, as `solve_levels` takes it, with fewer variables.
+
+    A server with a base worker of a job is returned only if the job is preempted, so z = y - x
+    there: in level 2 these z are replaced. If a solution is known, jobs heavier than `limit` and
+    their base servers are fixed at 0. A solver's tolerances are relative to the largest weight that
+    it is given, so weights far above the optimum would hide the differences that matter.
+
+    Attributes
+    ----------
+    limit
+        Preempted weight of a known solution, None without one.
+    """
+
+    limit: Number | None = None
+    read = staticmethod(model.read)
+    assign = staticmethod(model.assign)
+
+    def build(self, instance: Instance) -> Any:
+        """Return the Pyomo model; its sets are the instance's, as on the card."""
+        m = model.build(instance)
+        _replace_losses(m, instance)
+        if self.limit is not None:
+            _fix_heavy(m, instance, self.limit)
+        return m
+
+
+def _replace_losses(m: Any, instance: Instance) -> None:
+    """Write z as y - x on the servers of a job's base, where no row then needs it."""
+    import pyomo.core as pyo
+
+    servers = [server.id for server in instance.servers]
+    losses = []
+    for job, held in zip(instance.jobs, instance.held, strict=True):
+        for position, gpus in held.items():
+            pair = job.id, servers[position]
+            if pair in m.DAMAGE and pair in m.BASE:
+                m.vacate[pair].deactivate()
+                m.z[pair].fix(0)
+                losses.append(gpus * (m.y[job.id] - m.x[pair[1]]))
+            elif pair in m.DAMAGE:
+                losses.append(gpus * m.z[pair])
+    m.collateral.set_value(pyo.quicksum(losses))
+
+
+def _fix_heavy(m: Any, instance: Instance, limit: Number) -> None:
+    """Fix jobs heavier than a limit as running, and their base servers as kept."""
+    import pyomo.core as pyo
+
+    light = []
+    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
+        if base and job.weight > limit:
+            m.y[job.id].setub(0)
+            for s in base:
+                m.x[instance.servers[s].id].setub(0)
+        elif base and job.weight:
+            light.append(job)
+    m.preempted.set_value(pyo.quicksum(float(job.weight) * m.y[job.id] for job in light))
+    m.GRANULARITY = m.GRANULARITY | {"preempted": granularity(job.weight for job in light)}

@@ -10,8 +10,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
 from dlsched.problems.reclaiming.heuristics.densest import densest  # noqa: F401  (registers it)
-from dlsched.problems.reclaiming.heuristics.lyra_loop import greedy
-from dlsched.problems.reclaiming.structures.job_shares import count_shares, gpu_shares, lyra_shares
+from dlsched.problems.reclaiming.heuristics.lyra_loop import Shares, greedy
 from dlsched.registry.own import method
 
 
@@ -33,8 +32,8 @@ def lyra(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -
         optimum of `lyra-fig5`, and plain collateral damage does not. ``"file"`` takes the earlier
         server, ``"random"`` any; with the first two, further ties go to the earlier server.
     """
-    shares = count_shares(instance) if instance.demand == 1 else lyra_shares(instance)
-    return greedy(instance, shares, ties, rng)
+    hosts = [1 if instance.demand == 1 else len(base) for base in instance.base_servers]
+    return greedy(instance, Shares(hosts), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
@@ -48,7 +47,8 @@ def gpu_fraction(instance: Instance, rng: np.random.Generator, ties: str = "abso
     ties
         As for `lyra`.
     """
-    return greedy(instance, gpu_shares(instance), ties, rng)
+    gpus = [sum(held.values()) for held in instance.held]
+    return greedy(instance, Shares(gpus, instance.held), ties, rng)
 
 
 @method("reclaiming", kind="baseline")

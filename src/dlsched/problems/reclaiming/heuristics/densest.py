@@ -43,7 +43,7 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
         get their jobs back; then the same loop, with an exponent from 2 to 64, meets the demand
         again. What is not worse is kept. A time limit ends them early.
     """
-    if not isinstance(rounds, int) or rounds < 0:
+    if rounds < 0:
         raise OptionError(f"rounds={rounds!r} must be a whole number from 0")
     layout, demand = layout_of(instance), instance.demand
     order = np.argsort(-layout.weight, kind="stable")
@@ -64,11 +64,16 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
 
 def _improved(best: _Choice, layout: Layout, demand: int, rounds: int, run: Run) -> _Choice:
     """Return the best choice of rounds of ruin and recreate; see `densest`."""
-    kept = best
+    kept, rng = best, run.rng
     for _ in range(rounds):
         if run.stop_reason():
             break
-        weight, preempted = _round(layout, demand, kept.preempted, run.rng)
+        preempted = kept.preempted.copy()
+        count = int(rng.integers(1, max(1, int(0.3 * demand)) + 1))
+        ruin(layout, preempted.view(np.uint8), count, rng.random((count, 2)))
+        order = np.argsort(-layout.weight * (0.5 + rng.random(len(preempted))), kind="stable")
+        doublings = int(rng.integers(1, 7))
+        weight = empty(layout, demand, doublings, order, preempted.view(np.uint8))
         if weight <= kept.weight:
             kept = _Choice.of(layout, demand, weight, preempted)
             best = min(best, kept, key=_Choice.objective)
@@ -110,13 +115,3 @@ class _Choice(NamedTuple):
     def objective(self) -> tuple[float, int]:
         """Return both levels."""
         return self.weight, self.collateral
-
-
-def _round(layout: Layout, demand: int, start: Any, rng: np.random.Generator) -> tuple[float, Any]:
-    """Ruin up to 0.3 of a solution, and recreate it; return its preempted weight and jobs."""
-    preempted = start.copy()
-    count = int(rng.integers(1, max(1, int(0.3 * demand)) + 1))
-    ruin(layout, preempted.view(np.uint8), count, rng.random((count, 2)))
-    order = np.argsort(-layout.weight * (0.5 + rng.random(len(preempted))), kind="stable")
-    doublings = int(rng.integers(1, 7))
-    return empty(layout, demand, doublings, order, preempted.view(np.uint8)), preempted

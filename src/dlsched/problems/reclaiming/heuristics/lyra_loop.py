@@ -1,16 +1,28 @@
-"""The greedy loop of Lyra (section 4): return the cheapest server, update the costs, and repeat."""
+"""The greedy loop of Lyra (section 4): return the cheapest server, update the costs, and repeat.
+
+The cost of server s is the sum of ``weight[j] * part[j][s] / whole[j]`` over the jobs j that run
+with a base worker on s.
+"""
 
 import heapq
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
-from dlsched.problems.reclaiming.structures.job_shares import Shares
 
 TIES = ("absorbed", "collateral", "file", "random")
 """Rules that decide between servers of equal cost; see `lyra`."""
+
+
+class Shares(NamedTuple):
+    """What jobs add to the costs of their base servers; a part is 1 without parts."""
+
+    whole: Sequence[int]
+    parts: Sequence[Mapping[int, int]] | None = None
 
 
 def greedy(instance: Instance, shares: Shares, ties: str, rng: np.random.Generator) -> Solution:
@@ -34,42 +46,47 @@ class _State:
     """Costs as integers, and a heap of (cost, collateral, rank) packed into one integer each.
 
     Collateral damage only breaks ties, so it is computed when a server reaches the top of the heap
-    and another has its cost: an entry starts as (cost, -1, rank). ``key`` has each server's valid
-    entry, -1 if it has none; other entries are stale. ``rank`` is the server's position in the
-    order that breaks the remaining ties.
+    and another has its cost: an entry starts as (cost, -1, rank).
 
-    Costs never rise. So no server is taken at a cost above `highest`, the largest of the smallest
-    `demand` costs at the start, and servers are in the heap only up to that cost.
+    Attributes
+    ----------
+    rank
+        The server's position in the order that breaks the remaining ties.
+    key
+        By server its valid entry, -1 if it has none; other entries are stale.
+    vacated
+        What `measure` returned of the servers whose valid entry has the collateral damage.
+    counting
+        By server those whose collateral damage counts it.
+    highest
+        The largest of the smallest `demand` costs at the start. Costs never rise, so no server is
+        taken at a higher one, and such servers are not in the heap.
     """
 
     def __init__(
         self, instance: Instance, shares: Shares, rank: list[int], collateral: bool
     ) -> None:
-        self.held, self.hosts, self.parts = instance.held, shares.hosts, shares.parts
-        self.each, _ = shares.scaled()
+        self.held, self.hosts, self.parts = instance.held, instance.base_servers, shares.parts
+        self.adds = _in_units(instance, shares.whole)
         self.collateral, self.rank = collateral, rank
         n = self.n = len(instance.servers)
         self.server: list[int] = np.argsort(rank).tolist()
-        jobs: list[set[int]] = [set() for _ in range(n)]  # with a base worker here
-        cost, parts = [0] * n, self.parts
-        for j, (hosts, add) in enumerate(zip(self.hosts, self.each, strict=True)):
+        self.jobs: list[set[int]] = [set() for _ in range(n)]  # with a base worker here
+        self.cost = [0] * n
+        for j, hosts in enumerate(self.hosts):
+            add = self.adds[j]
             for s in hosts:
-                jobs[s].add(j)
-                cost[s] += add if parts is None else add * parts[j][s]
-        self.jobs, self.cost = jobs, cost
+                self.jobs[s].add(j)
+                self.cost[s] += add if self.parts is None else add * self.parts[j][s]
         gpus = sum([server.gpus for server in instance.servers])
-        span = self.span = (gpus + 2) * n  # collateral damage from -1 to the number of all GPUs
+        self.span = (gpus + 2) * n  # collateral damage from -1 to the number of all GPUs
         self.taken: set[int] = set()
-        self.measured: set[int] = set()  # servers whose valid entry has the collateral damage
-        self.vacated: list[tuple[int, list[int]]] = [(0, [])] * n
-        self.counting: list[list[int]] = [[] for _ in range(n)]  # measured ones that count it
-        self.highest = sorted(cost)[instance.demand - 1]
-        self.key = [
-            here * span + r if here <= self.highest else -1
-            for here, r in zip(cost, rank, strict=True)
-        ]
-        self.heap = [entry for entry in self.key if entry >= 0]
-        heapq.heapify(self.heap)
+        self.vacated: dict[int, tuple[int, list[int]]] = {}
+        self.counting: list[list[int]] = [[] for _ in range(n)]
+        self.highest = sorted(self.cost)[instance.demand - 1]
+        self.key = [-1] * n
+        self.heap: list[int] = []
+        self.push(range(n))
 
     def cheapest(self, left: int) -> int:
         """Remove the cheapest server from the heap and return it.
@@ -95,7 +112,6 @@ class _State:
                 return s  # no other has its cost
             if known < n:
                 self.vacated[s] = self.measure(s)
-                self.measured.add(s)
             lasting, idle = self.vacated[s]
             if len(idle) > left:
                 lasting += sum(idle[: len(idle) - left])
@@ -119,75 +135,60 @@ class _State:
             the demand ends before them.
         """
         vacated: dict[int, int] = {}
-        here, jobs, taken, counting = self.jobs[s], self.jobs, self.taken, self.counting
+        jobs, counting = self.jobs, self.counting
+        here = jobs[s]
         for j in here:
             held = self.held[j]
-            if not vacated:
-                vacated = dict(held)
-            elif len(held) > 1:
+            if len(held) > 1:
                 for t, gpus in held.items():
                     vacated[t] = vacated.get(t, 0) + gpus
         vacated.pop(s, None)
-        for t in taken.intersection(vacated):  # their flexible workers stopped before
+        for t in self.taken.intersection(vacated):  # their flexible workers stopped before
             del vacated[t]
-        if not vacated:
-            return 0, []
         for t in vacated:
             counting[t].append(s)
-        idle = [gpus for t, gpus in vacated.items() if jobs[t] <= here]
-        idle.sort()
+        idle = sorted([gpus for t, gpus in vacated.items() if jobs[t] <= here])
         return sum(vacated.values()) - sum(idle), idle
 
     def take(self, server: int) -> None:
         """Return a server: remove its jobs from all their servers and update the costs of these."""
         self.taken.add(server)
         self.key[server] = -1
-        jobs, cost, each, parts = self.jobs, self.cost, self.each, self.parts
+        self.vacated.pop(server, None)
+        preempted, self.jobs[server] = self.jobs[server], set()
         changed: set[int] = set()
-        preempted, jobs[server] = jobs[server], set()
         for j in preempted:
-            hosts, add = self.hosts[j], each[j]
+            hosts, add = self.hosts[j], self.adds[j]
             if len(hosts) > 1:
                 changed.update(hosts)
                 for s in hosts:
-                    cost[s] -= add if parts is None else add * parts[j][s]
-                    jobs[s].discard(j)
+                    self.jobs[s].discard(j)
+                    self.cost[s] -= add if self.parts is None else add * self.parts[j][s]
+        if self.vacated:
+            for t in (*changed, server):
+                if self.counting[t]:
+                    changed.update([s for s in self.counting[t] if s in self.vacated])
+                    self.counting[t].clear()
+            for s in changed:
+                self.vacated.pop(s, None)
         changed.discard(server)
-        self.measured.discard(server)
-        self.measured -= changed
         self.push(changed)
-        if self.measured:
-            changed.add(server)
-            self.push(self.forget(changed))
 
     def push(self, servers: Iterable[int]) -> None:
         """Make the cost alone the valid entry of servers."""
-        heap, key, cost, rank, span = self.heap, self.key, self.cost, self.rank, self.span
-        highest, push = self.highest, heapq.heappush
+        cost, key, highest = self.cost, self.key, self.highest
         for s in servers:
-            here = cost[s]
-            if here <= highest:
-                key[s] = entry = here * span + rank[s]
-                push(heap, entry)
+            if cost[s] <= highest:
+                key[s] = cost[s] * self.span + self.rank[s]
+                heapq.heappush(self.heap, key[s])
 
-    def forget(self, changed: Iterable[int]) -> list[int]:
-        """Drop collateral damage that counts servers which were taken or lost jobs.
 
-        A server that shared a preempted job with one of these lost that job, so it is no longer
-        among the measured ones; the others are known by the servers that were counted.
-
-        Returns
-        -------
-        list of int
-            The servers whose collateral damage is unknown again.
-        """
-        measured, stale = self.measured, []
-        for t in changed:
-            counting = self.counting[t]
-            if counting:
-                for s in counting:
-                    if s in measured:
-                        measured.remove(s)
-                        stale.append(s)
-                counting.clear()
-        return stale
+def _in_units(instance: Instance, whole: Sequence[int]) -> list[int]:
+    """Return each job's weight / whole, in a unit of which all are multiples."""
+    of_weights = math.lcm(*{weight.denominator for weight in instance.weights})
+    of_parts = math.lcm(*{count for count in whole if count})
+    part = {count: of_weights * (of_parts // max(1, count)) for count in set(whole)}
+    return [
+        weight.numerator * (part[count] // weight.denominator)
+        for weight, count in zip(instance.weights, whole, strict=True)
+    ]

@@ -25,8 +25,8 @@ SCALED_OUT = 0.14
 """Share of elastic jobs that have flexible workers now; ours, so that servers with flexible workers
 only are 53.5 % of the demand (section 7.2)."""
 ON_LOAN = 291
-"""Servers on loan at most: of 520, less 42 % that inference uses in the quietest hours (Lyra,
-Figure 1), and 2 % that are never lent (section 7.1)."""
+"""Servers on loan at most: of the inference cluster's 520 with 8 GPUs, less 42 % that are in use in
+the quietest hours (Lyra, Figure 1), and 2 % that are never lent (section 7.1)."""
 PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 """Rules that place a job's workers; see `generate`."""
 
@@ -56,9 +56,7 @@ def generate(
     Parameters
     ----------
     servers, gpus
-        Number of servers and of GPUs on each. The paper's inference cluster has 520 with 8 (section
-        7.1). Of those, 291 can be on loan at a time: 42 % of the GPUs are in use in the quietest
-        hours (Figure 1) and 2 % are never lent (section 7.1).
+        Number of servers, see `ON_LOAN`, and of GPUs on each.
     jobs
         Number of arrivals; a job that does not fit is rejected. By default jobs arrive until the
         first is rejected, so that above 92 % of the GPUs are in use (section 7.3).
@@ -105,34 +103,50 @@ def generate(
         raise OptionError(f"churn={churn} must be a number from 0")
     if scattered is None:
         fleet = _Fleet(rng, servers, gpus, sizes, placement, spread, odd, flexible)
-        placed = fleet.fill(jobs, churn)
-    elif jobs is None or not 1 <= scattered <= servers:
-        raise OptionError(f"scattered must be from 1 to {servers} servers, for a number of jobs")
+        held = fleet.fill(jobs, churn)
     else:
-        placed = [
-            [
-                {"server": f"s{s + 1}", "gpus": 1}
-                for s in sorted(rng.choice(servers, scattered, replace=False).tolist())
-            ]
-            for _ in range(jobs)
+        held = _scattered(rng, servers, gpus, jobs, scattered)
+    rows = []
+    for j, places in enumerate(held):
+        workers = [
+            {"server": f"s{s + 1}", "gpus": count, "flexible": stops} for s, count, stops in places
         ]
-        most = max(
-            Counter(worker["server"] for job in placed for worker in job).values(), default=0
-        )
-        if most > gpus:
-            raise OptionError(f"gpus={gpus} must be at least {most}, the most that a server drew")
+        rows.append({"id": f"j{j + 1}", "workers": workers})
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "reclaiming",
         "name": "unnamed",
         "demand": max(1, servers // 10) if demand is None else demand,
         "servers": [{"id": f"s{s + 1}", "gpus": gpus} for s in range(servers)],
-        "jobs": [{"id": f"j{j + 1}", "workers": workers} for j, workers in enumerate(placed)],
+        "jobs": rows,
     }
     return Instance.parse(data, "the generator")
 
 
+class _Place(NamedTuple):
+    """Where a worker is, its GPUs, and whether it may stop alone."""
+
+    server: int
+    gpus: int
+    flexible: bool
+
+
+def _scattered(
+    rng: np.random.Generator, servers: int, gpus: int, jobs: int | None, workers: int
+) -> list[list[_Place]]:
+    """Return jobs with a base worker of 1 GPU on each of some servers."""
+    if jobs is None or not 1 <= workers <= servers:
+        raise OptionError(f"scattered must be from 1 to {servers} servers, for a number of jobs")
+    drawn = [sorted(rng.choice(servers, workers, replace=False).tolist()) for _ in range(jobs)]
+    most = max(Counter(s for row in drawn for s in row).values(), default=0)
+    if most > gpus:
+        raise OptionError(f"gpus={gpus} must be at least {most}, the most that a server drew")
+    return [[_Place(s, 1, False) for s in row] for row in drawn]
+
+
 class _Arrival(NamedTuple):
+    """A job: its GPUs, those of a worker, and whether workers must sit on distinct servers."""
+
     size: int
     worker: int
     apart: bool
@@ -158,9 +172,9 @@ class _Fleet:
         self.closed = np.zeros(self.servers, dtype=bool)  # to other jobs
         self.gathers = np.zeros(self.servers, dtype=bool)  # remnants of larger jobs only
         self.group = np.full(self.servers, -1)  # 1 with flexible workers, 0 with others
-        self.running: list[list[dict[str, Any]]] = []
+        self.running: list[list[_Place]] = []
 
-    def fill(self, jobs: int | None, churn: float) -> list[list[dict[str, Any]]]:
+    def fill(self, jobs: int | None, churn: float) -> list[list[_Place]]:
         """Simulate arrivals and departures; return the workers of the jobs that run afterwards."""
         waiting = self.draw()
         for _ in itertools.count() if jobs is None else range(jobs):
@@ -191,50 +205,31 @@ class _Fleet:
 
     def start(self, job: _Arrival) -> bool:
         """Place a job if it fits; return whether it does."""
-        if self.placement == "best_fit":
-            held = self.in_groups(job)
-        else:
-            places = self.whole_servers(job.size)
-            base = len(places) - len(places) // 2 if job.elastic else len(places)
-            held = [(s, gpus, i >= base) for i, (s, gpus) in enumerate(places)]
+        held = self.in_groups(job) if self.placement == "best_fit" else self.whole_servers(job)
         if held:
-            self.running.append(
-                [
-                    {"server": f"s{s + 1}", "gpus": g, "flexible": flexible}
-                    for s, g, flexible in held
-                ]
-            )
+            self.running.append(held)
         return bool(held)
 
-    def in_groups(self, job: _Arrival) -> list[tuple[int, int, bool]]:
+    def in_groups(self, job: _Arrival) -> list[_Place]:
         """Place base workers, and flexible ones if they fit, on servers of their groups.
 
-        Returns
-        -------
-        list of (int, int, bool)
-            Server, GPUs, and whether the worker is flexible; empty if base workers do not fit.
+        Nothing is placed, and the list is empty, if base workers do not fit.
         """
-        held: list[tuple[int, int, bool]] = []
+        held: list[_Place] = []
         for flexible in (False, True)[: 1 + (job.elastic and job.scaled_out)]:
             free = np.where(self.group == (not flexible), 0, self.free)
             where = best_fit(free, job.worker, job.size // job.worker, job.apart) or ()
             for s in where:
                 self.free[s] -= job.worker
                 self.group[s] = flexible
-                held.append((s, job.worker, flexible))
+                held.append(_Place(s, job.worker, flexible))
             if not where:
                 break
         return held
 
-    def whole_servers(self, size: int) -> list[tuple[int, int]]:
-        """Place a job on as few servers as possible and allocate its GPUs.
-
-        Returns
-        -------
-        list of (int, int)
-            Servers with the GPUs taken there; empty, with nothing allocated, if it does not fit.
-        """
-        whole, rest = divmod(size, self.gpus)
+    def whole_servers(self, job: _Arrival) -> list[_Place]:
+        """Place a job on as few servers as possible; the list is empty if it does not fit."""
+        whole, rest = divmod(job.size, self.gpus)
         remnant = whole > 0 and rest > 0
         alone = whole + (remnant and self.placement == "together")
         empty = np.flatnonzero(self.free == self.gpus)
@@ -257,13 +252,13 @@ class _Fleet:
             self.gathers[last[0]] = remnant
         for s, taken in held:
             self.free[s] -= taken
-        return held
+        base = len(held) - len(held) // 2 if job.elastic else len(held)
+        return [_Place(s, taken, i >= base) for i, (s, taken) in enumerate(held)]
 
     def leave(self, j: int) -> None:
         """Remove a job and free its GPUs; a server that was closed to others is opened."""
-        for worker in self.running.pop(j):
-            s = int(worker["server"][1:]) - 1
-            self.free[s] += worker["gpus"]
+        for s, gpus, _ in self.running.pop(j):
+            self.free[s] += gpus
             if self.closed[s]:
                 self.free[s], self.closed[s] = self.gpus, False
             if self.free[s] == self.gpus:

@@ -27,42 +27,9 @@ def power(share: cython.double, doublings: cython.longlong) -> cython.double:
 @cython.final
 @cython.cclass
 class Search:
-    """Which jobs are preempted, and what would follow if all jobs of a server were, by server.
+    """Which jobs are preempted, and what would follow if all jobs of a server were, by server."""
 
-    Attributes
-    ----------
-    weight, hosts_at, hosts, jobs_at, jobs, held_at, held, gpus
-        The arrays of `structures.job_arrays.Layout`, which has their meaning.
-    preempted
-        By job.
-    doublings
-        The exponent of `measure` is 2 to this power.
-    rate
-        Weight divided by relief; infinite for a server that is idle already.
-    relief
-        How much nearer to idle all servers come, in servers; see `measure`.
-    idle
-        Servers that become idle.
-    damage, gathered
-        GPUs that its running jobs hold on servers that keep jobs, or -1 if that is not known, and
-        on servers that become idle.
-    running, load
-        Number and weight of its jobs that run.
-    shared, common, near
-        Work space: by server, the number and weight of the jobs that it shares with one server;
-        and which servers share any. The first two are 0 between calls.
-    ran, loaded
-        Work space of `update`: `running` and `load` before a change.
-    changed, count, fresh
-        Servers with other jobs than at the last `update`, their number, and whether a server is
-        one.
-    stopped
-        Work space of `preempt`: the jobs, as they were preempted.
-    lost, met
-        Work space of `resume`: by job, its idle servers if it is preempted; and those that it
-        shares with the job that is measured, 0 between calls.
-    """
-
+    # The arrays of `structures.job_arrays.Layout`, which has their meaning.
     weight: cython.const[cython.double][::1]
     hosts_at: cython.const[cython.longlong][::1]
     hosts: cython.const[cython.longlong][::1]
@@ -71,26 +38,30 @@ class Search:
     held_at: cython.const[cython.longlong][::1]
     held: cython.const[cython.longlong][::1]
     gpus: cython.const[cython.longlong][::1]
-    preempted: cython.uchar[::1]
-    doublings: cython.longlong
-    rate: cython.double[::1]
-    relief: cython.double[::1]
-    idle: cython.longlong[::1]
-    damage: cython.longlong[::1]
-    gathered: cython.longlong[::1]
-    running: cython.longlong[::1]
-    load: cython.double[::1]
-    shared: cython.longlong[::1]
-    common: cython.double[::1]
-    near: cython.longlong[::1]
-    ran: cython.longlong[::1]
-    loaded: cython.double[::1]
+    preempted: cython.uchar[::1]  # by job
+    doublings: cython.longlong  # the exponent of `measure` is 2 to this power
+    # By server.
+    relief: cython.double[::1]  # how much nearer to idle all servers come, in servers: `measure`
+    rate: cython.double[::1]  # weight divided by relief; infinite for a server that is idle
+    idle: cython.longlong[::1]  # servers that become idle
+    damage: cython.longlong[::1]  # GPUs of its running jobs on servers that keep jobs; -1: unknown
+    gathered: cython.longlong[::1]  # and on servers that become idle
+    running: cython.longlong[::1]  # its jobs that run,
+    load: cython.double[::1]  # and their weight
+    # Work space of `neighbours`: the jobs that servers share with one, 0 between calls.
+    shared: cython.longlong[::1]  # their number,
+    common: cython.double[::1]  # and their weight
+    near: cython.longlong[::1]  # the servers that share any
+    # Servers with other jobs than at the last `update`.
     changed: cython.longlong[::1]
-    count: cython.longlong
-    fresh: cython.longlong[::1]
-    stopped: cython.longlong[::1]
-    lost: cython.longlong[::1]
-    met: cython.longlong[::1]
+    count: cython.longlong  # how many
+    fresh: cython.longlong[::1]  # by server, whether it is one
+    ran: cython.longlong[::1]  # `running` and `load` before the change, in `update`
+    loaded: cython.double[::1]
+    stopped: cython.longlong[::1]  # in `preempt`: the jobs, as they were preempted
+    # Work space of `resume`, by job.
+    lost: cython.longlong[::1]  # its idle servers, if it is preempted
+    met: cython.longlong[::1]  # those that it shares with the job that is measured; else 0
 
     def __init__(self, layout, preempted, doublings):
         self.weight, self.hosts_at, self.hosts, self.jobs_at = layout[:4]
@@ -102,17 +73,6 @@ class Search:
         self.running, self.shared, self.near = np.zeros((3, n), dtype=np.int64)
         self.ran, self.changed, self.fresh = np.zeros((3, n), dtype=np.int64)
         self.stopped, self.lost, self.met = np.zeros((3, m), dtype=np.int64)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def total(self) -> cython.double:
-        """Return the weight of the preempted jobs."""
-        total = 0.0
-        for j in range(self.preempted.shape[0]):
-            if self.preempted[j]:
-                total += self.weight[j]
-        return total
 
     @cython.cfunc
     @cython.nogil
@@ -222,26 +182,38 @@ class Search:
     ) -> cython.longlong:
         """Return the job of most weight per server lost, or -1 if all lose more than are spare.
 
-        With a job those are counted that could then go on, too: all their idle servers are its own.
+        With a job those are counted that could then go on, too.
         """
         best: cython.longlong = -1
         most = 0.0
         for i in range(order.shape[0]):
             j = order[i]
             if self.preempted[j] and 0 < self.lost[j] <= spare:
-                weight = 0.0
-                for change in range(1, -2, -2):  # the second time only to leave all at 0
-                    for f in range(self.hosts_at[j], self.hosts_at[j + 1]):
-                        s = self.hosts[f]
-                        if self.running[s] == 0:
-                            for e in range(self.jobs_at[s], self.jobs_at[s + 1]):
-                                k = self.jobs[e]
-                                self.met[k] += change
-                                if change > 0 and self.met[k] == self.lost[k]:
-                                    weight += self.weight[k]
+                weight = self.meet(j, 1)
+                self.meet(j, -1)
                 if weight / self.lost[j] > most:
                     best, most = j, weight / self.lost[j]
         return best
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def meet(self, j: cython.longlong, change: cython.longlong) -> cython.double:
+        """Change `met` of the jobs on a job's idle servers; return the weight of those met by all.
+
+        These could go on with it: all their idle servers are its own.
+        """
+        weight = 0.0
+        for f in range(self.hosts_at[j], self.hosts_at[j + 1]):
+            s = self.hosts[f]
+            if self.running[s] > 0:
+                continue
+            for e in range(self.jobs_at[s], self.jobs_at[s + 1]):
+                k = self.jobs[e]
+                self.met[k] += change
+                if self.met[k] == self.lost[k]:
+                    weight += self.weight[k]
+        return weight
 
     @cython.cfunc
     @cython.nogil
@@ -329,22 +301,24 @@ class Search:
                 self.damage[s] = -1
         for i in range(self.count):
             t = self.changed[i]
-            if self.running[t] > 0:
-                self.measure(t)
-                for k in range(self.neighbours(t)):
-                    s = self.near[k]
-                    both, common = self.shared[s], self.common[s]
-                    self.shared[s], self.common[s] = 0, 0.0
-                    if self.fresh[s] == 0:
-                        full: cython.bint = both == self.running[t]
-                        was: cython.bint = both == self.ran[i]
-                        if full != was:
-                            self.idle[s] += 1 if full else -1
-                        self.relief[s] += (
-                            1.0 if full else power(common / self.load[t], self.doublings)
-                        ) - (1.0 if was else power(common / self.loaded[i], self.doublings))
-                        self.rate[s] = self.load[s] / self.relief[s]
-                        self.damage[s] = -1
+            if self.running[t] == 0:
+                continue
+            self.measure(t)
+            for k in range(self.neighbours(t)):
+                s = self.near[k]
+                both, common = self.shared[s], self.common[s]
+                self.shared[s], self.common[s] = 0, 0.0
+                if self.fresh[s] == 1:
+                    continue
+                full: cython.bint = both == self.running[t]
+                was: cython.bint = both == self.ran[i]
+                now = 1.0 if full else power(common / self.load[t], self.doublings)
+                before = 1.0 if was else power(common / self.loaded[i], self.doublings)
+                if full != was:
+                    self.idle[s] += 1 if full else -1
+                self.relief[s] += now - before
+                self.rate[s] = self.load[s] / self.relief[s]
+                self.damage[s] = -1
         for i in range(self.count):
             self.fresh[self.changed[i]] = 0
         self.count = 0
@@ -470,15 +444,18 @@ def empty(
         for i in range(_EXCHANGES):
             idle += search.preempt(min(n, demand + ((1 << i) >> 1)) - idle)
             idle -= search.resume(idle - demand, order)
-            weight = search.total()
+            weight = 0.0
+            for j in range(preempted.shape[0]):
+                if preempted[j]:
+                    weight += search.weight[j]
             if weight < least:
                 best[:] = preempted
                 least = weight
-            else:
-                for j in range(preempted.shape[0]):
-                    if preempted[j] != best[j]:
-                        search.turn(j, best[j])
-                idle += search.update()
+                continue
+            for j in range(preempted.shape[0]):
+                if preempted[j] != best[j]:
+                    search.turn(j, best[j])
+            idle += search.update()
     return least
 
 
@@ -489,49 +466,37 @@ def ruin(
 
     Parameters
     ----------
-    arrays
-        A `structures.job_arrays.Layout`.
-    preempted
-        By job. Changed in place.
+    arrays, preempted
+        As in `empty`.
     count
         Number of servers.
     draws
         `count` x 2 numbers from 0 to 1: which server without a neighbour, and which neighbour.
     """
     search = Search(arrays, preempted, 0)
-    n = search.rate.shape[0]
     idle, queue = search.near, search.changed
-    state = search.fresh  # 1: idle and not in the queue
+    found: cython.longlong = 0
     with cython.nogil:
-        found: cython.longlong = 0
-        for s in range(n):
-            running: cython.int = 0
-            heavy: cython.int = 0
+        for s in range(search.rate.shape[0]):
+            heavy: cython.double = 0.0
             for e in range(search.jobs_at[s], search.jobs_at[s + 1]):
-                running += not preempted[search.jobs[e]]
-                heavy += search.weight[search.jobs[e]] > 0.0
-            if running == 0 and heavy > 0:
+                heavy += search.weight[search.jobs[e]]
+            search.recount(s)
+            search.fresh[s] = 1  # in the queue already, or not to be
+            if search.running[s] == 0 and heavy > 0.0:
+                search.fresh[s] = 0
                 idle[found] = s
-                state[s] = 1
                 found += 1
-        ends: cython.longlong = 0
         for i in range(min(count, found)):
-            if i == ends:
+            if i == search.count:
                 at = cython.cast(cython.longlong, draws[i, 0] * found)
-                while state[idle[at]] == 0:
+                while search.fresh[idle[at]] == 1:
                     at = (at + 1) % found
-                queue[ends] = idle[at]
-                state[idle[at]] = 0
-                ends += 1
-            at = i + cython.cast(cython.longlong, draws[i, 1] * (ends - i))
+                search.fresh[idle[at]] = 1
+                queue[i] = idle[at]
+                search.count += 1
+            at = i + cython.cast(cython.longlong, draws[i, 1] * (search.count - i))
             s = queue[at]
             queue[at] = queue[i]
             for e in range(search.jobs_at[s], search.jobs_at[s + 1]):
-                j = search.jobs[e]
-                preempted[j] = False
-                for f in range(search.hosts_at[j], search.hosts_at[j + 1]):
-                    t = search.hosts[f]
-                    if state[t] == 1:
-                        queue[ends] = t
-                        state[t] = 0
-                        ends += 1
+                search.turn(search.jobs[e], False)

@@ -52,12 +52,9 @@ _CLOSE = 1e-4
 
 @dataclass(frozen=True)
 class KeptWeight:
-    """The form F without z: in units of ``largest weight / 2**bits``, rounded up.
+    """The form F without z, P as ``pairs``: in units of ``largest weight / 2**bits``, rounded up.
 
-    Attributes
-    ----------
-    constant, linear, pairs
-        As in the formula; products of x are not negative, so larger entries of P are valid.
+    Products of x are not negative, so larger entries of P are valid.
     """
 
     constant: int
@@ -73,7 +70,8 @@ class KeptWeight:
         constant = 0
         unit = Fraction(max(instance.weights), 2**bits)
         for weight, base in zip(instance.weights, instance.base_servers, strict=True):
-            hosts, m = sorted(base), len(base)
+            hosts = sorted(base)
+            m = len(base)
             share = weight / unit
             if m == 1:
                 linear[hosts] += math.ceil(share)
@@ -100,13 +98,17 @@ def is_scattered(instance: Instance) -> bool:
 
 
 def preempted_weight(instance: Instance, run: Run) -> Fraction | None:
-    """Return a weight that every choice of servers preempts at least; ``None`` if none is found.
+    """Return what every choice of servers preempts at least if most of the weight is scattered.
 
-    It is for instances that are scattered.
+    ``None`` if no such weight is found.
     """
+    from scipy.optimize import minimize
+
     kept = len(instance.servers) - instance.demand
-    search = SphereSearch(KeptWeight.of(instance, _SEARCH_BITS), kept, run)
-    search.lower()
+    search = _SphereSearch(KeptWeight.of(instance, _SEARCH_BITS), kept, run)
+    begin = np.zeros_like(search.linear)
+    with suppress(StopIteration):  # then the least so far counts
+        minimize(search.value, begin, (), "L-BFGS-B", jac=True, options={"ftol": _CLOSE})
     if search.least == math.inf:
         return None
     bits = _bits_of_entries(search.diagonal, len(instance.jobs))
@@ -118,14 +120,8 @@ def preempted_weight(instance: Instance, run: Run) -> Fraction | None:
     return max(Fraction(0), total - Fraction(max(instance.weights)) * most)
 
 
-class SphereSearch:
-    """The search for z: the least of the largest F on the sphere, in floats.
-
-    Attributes
-    ----------
-    least, diagonal
-        The least found, and its z.
-    """
+class _SphereSearch:
+    """The largest F on the sphere for a z, in floats; ``least`` and ``diagonal`` of the best z."""
 
     def __init__(self, form: KeptWeight, kept: int, run: Run) -> None:
         scale = 2.0**_SEARCH_BITS
@@ -137,14 +133,6 @@ class SphereSearch:
         self.least = math.inf
         self.diagonal: Floats = np.zeros_like(self.linear)
 
-    def lower(self) -> None:
-        """Search until a step gains little, or a limit strikes."""
-        from scipy.optimize import minimize
-
-        begin = np.zeros_like(self.linear)
-        with suppress(StopIteration):  # then the least so far counts
-            minimize(self.value, begin, (), "L-BFGS-B", jac=True, options={"ftol": _CLOSE})
-
     def value(self, shift: Floats) -> tuple[float, Floats]:
         """Return the largest F on the sphere for a diagonal up to a multiplier, and its gradient.
 
@@ -155,16 +143,16 @@ class SphereSearch:
         """
         if self.run.stop_reason():
             raise StopIteration
-        mean = self.mean
+        mean, count = self.mean, len(shift)
         quadratic = self.pairs / 2 - np.diag(shift)
         row_sums = quadratic.sum(axis=1)
-        centre = quadratic - (row_sums[:, None] + row_sums[None, :]) / len(shift)
-        centre += row_sums.sum() / len(shift) ** 2
+        centre = quadratic - (row_sums[:, None] + row_sums[None, :]) / count
+        centre += row_sums.sum() / count**2
         slope = self.linear + shift + 2 * mean * row_sums
         slope -= slope.mean()
         eigenvalues, vectors = np.linalg.eigh(centre)
         parts = vectors.T @ slope / 2
-        radius = len(shift) * mean * (1 - mean)
+        radius = count * mean * (1 - mean)
         multiplier = _multiplier(eigenvalues, parts, radius)
         offset = vectors @ (parts / (multiplier - eigenvalues))
         beside = max(0.0, radius - float(offset @ offset))
@@ -205,15 +193,7 @@ def _bits_of_entries(diagonal: Floats, jobs: int) -> int:
 def certified(form: KeptWeight, diagonal: Floats, kept: int, bits: int) -> Fraction | None:
     """Return the bound on the kept weight by the certificate, for a z at least as large as given.
 
-    Parameters
-    ----------
-    bits
-        Those of the form, even: its unit is the largest weight over two to their power.
-
-    Returns
-    -------
-    Fraction
-        In largest weights; ``None`` where no factor is found.
+    It is in largest weights; ``None`` where no factor is found. The form's bits are even.
     """
     scale = 2**bits
     z: Ints = np.rint(diagonal * scale).astype(np.int64)
@@ -239,7 +219,8 @@ def _not_factored(matrix: Ints, bits: int) -> Ints | None:
 
     In S' the last entry of vectors whose sum is 0 is replaced by minus the sum of the others.
     """
-    reduced = matrix[:-1, :-1] - matrix[:-1, -1:] - matrix[-1:, :-1] + matrix[-1, -1]
+    others = matrix[:-1] - matrix[-1]
+    reduced = others[:, :-1] - others[:, -1:]
     try:
         factor = np.linalg.cholesky(reduced / 2.0**bits).T
     except np.linalg.LinAlgError:

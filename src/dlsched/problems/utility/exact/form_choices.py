@@ -140,7 +140,8 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
         for c, coefficient in row.coefficients.items():
             entries[i, c] = coefficient * scales[i]
     goal = found.goal(rounded=True)
-    worth = np.array([float(-goal.costs.get(c, 0) * goal.unit) for c in range(len(columns))])
+    costs = [goal.costs.get(c, 0) for c in range(len(columns))]
+    worth = np.array([float(-cost * goal.unit) for cost in costs])
     program = StandardForm.of(
         sparse.csc_array(entries),
         np.array([-np.inf if row.low is None else float(row.low) for row in rows]),

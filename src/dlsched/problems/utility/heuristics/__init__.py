@@ -12,7 +12,6 @@ from dlsched.problems.utility.heuristics.hadare import Copies
 from dlsched.problems.utility.heuristics.insertion import TUNABLES, Insertion
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
-    forked_by_least_time,
     shortest_first,
     two_queues,
 )
@@ -135,19 +134,6 @@ def hadare(instance: Instance, run: Run, divided: bool = False) -> Claim:
     copies = Copies(instance, divided)
     solution = Rounds(instance).run(copies.decide, run.stop_reason)
     return _finished_jobs(instance, solution, run)
-
-
-@method("utility", kind="heuristic")
-def forked(instance: Instance, run: Run) -> Claim:
-    """Jobs forked onto many nodes, as HadarE forks them (section V), by a rule of ours.
-
-    In each slot the job with the least time left on all nodes takes nodes, slowest first, until
-    they do the rest of its work; remaining nodes run further copies, so that none is idle while
-    there is work. Only for forking instances.
-    """
-    if not instance.forking:
-        raise OptionError("forked copies jobs: the instance needs forking true; use hadar")
-    return _finished_jobs(instance, Rounds(instance).run(forked_by_least_time), run)
 
 
 def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:

@@ -1,13 +1,10 @@
-"""Policies of the comparators, and of forked jobs: which run in the next slot, on which GPUs."""
+"""Policies of the comparators: which jobs run in the next slot, on which GPUs."""
 
 from collections.abc import Callable
-from fractions import Fraction
-from itertools import product
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import free_gpus, place, take
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
-from dlsched.schema import Number
 
 
 def shortest_first(rounds: Rounds) -> Grants:
@@ -26,46 +23,6 @@ def shortest_first(rounds: Rounds) -> Grants:
                 counts[j] = take(free, order, job.workers)
                 break
     return place(instance, counts, free_gpus(instance))
-
-
-def forked_by_least_time(rounds: Rounds) -> Grants:
-    """Give forked jobs machines by the time that they would need on all of them, shortest first.
-
-    A job takes machines, slowest for it first, until they do the rest of its work; remaining
-    machines then take copies of the jobs in the same order, as many as they have GPUs.
-    """
-    inst = rounds.instance
-    queue = sorted(rounds.queue, key=lambda j: (Fraction(rounds.left[j]) / inst.fastest[j], j))
-    free = [dict(machine.gpus) for machine in inst.machines]
-    held: dict[int, dict[int, str]] = {j: {} for j in queue}
-
-    def best(j: int, m: int) -> tuple[Number, str]:
-        """Return the rate of a job on a machine's best free GPU, and its type; 0 if none is."""
-        rates = {k: inst.rate(inst.jobs[j], k) for k, count in free[m].items() if count}
-        kind = max(rates, key=rates.__getitem__, default="")
-        return rates.get(kind, 0), kind
-
-    def take(j: int, m: int) -> Number:
-        """Put a copy of a job on a machine, if it can run there; return its progress."""
-        rate, kind = best(j, m)
-        if rate:
-            free[m][kind] -= 1
-            held[j][m] = kind
-        return inst.gain(inst.jobs[j], rate)
-
-    for j in queue:
-        missing = rounds.left[j]
-        for m in sorted(range(len(free)), key=lambda m: best(j, m)[0]):
-            if missing > 0:
-                missing -= take(j, m)
-    for m, j in product(range(len(free)), queue):
-        if m not in held[j]:
-            take(j, m)
-    return {
-        j: {inst.machines[m].id: {kind: 1} for m, kind in sorted(on.items())}
-        for j, on in held.items()
-        if on
-    }
 
 
 def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:

@@ -9,24 +9,12 @@ _INF = cython.declare(cython.double, float("inf"))
 @cython.final
 @cython.cclass
 class States:
-    """All numbers of GPUs that may be in use.
+    """All numbers of GPUs that may be in use."""
 
-    Attributes
-    ----------
-    caps
-        GPUs of each pool, of which there are at most 62.
-    stride
-        By pool: how far apart are states that differ by one of its GPUs.
-    use
-        States x pools: GPUs in use.
-    order
-        States x pools, written by `fill`: the pools by price.
-    """
-
-    caps: cython.const[cython.longlong][::1]
-    stride: cython.longlong[::1]
-    use: cython.longlong[:, ::1]
-    order: cython.longlong[:, ::1]
+    caps: cython.const[cython.longlong][::1]  # GPUs of each pool, of which there are at most 62
+    stride: cython.longlong[::1]  # by pool: how far apart states are that differ by one of its GPUs
+    use: cython.longlong[:, ::1]  # states x pools: GPUs in use
+    order: cython.longlong[:, ::1]  # states x pools: the pools by price, written by `fill`
 
     def __init__(self, caps) -> None:
         ends = np.append(1, np.cumprod(caps + 1))
@@ -75,18 +63,7 @@ def fill(
             _sort_pools(of, price, s)
         for j in range(jobs):
             fresh[:] = value
-            for s in range(states):
-                if value[s] == -_INF:
-                    continue
-                for v in range(worth.shape[1]):
-                    if worth[j, v] <= 0.0:
-                        continue
-                    cost, then = _take(of, price, s, masks[j, v], workers[j])
-                    if then >= 0 and worth[j, v] > cost:
-                        total = value[s] + worth[j, v] - cost
-                        if total > fresh[then]:
-                            fresh[then] = total
-                            back[j, then] = s + 1
+            _offer(of, price, worth[j], masks[j], workers[j], value, fresh, back[j])
             value[:] = fresh
     state: cython.longlong = np.argmax(value)
     for j in range(jobs - 1, -1, -1):
@@ -116,6 +93,37 @@ def _sort_pools(
             of.order[s, i] = q
             i -= 1
         of.order[s, i] = r
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _offer(
+    of: States,
+    price: cython.const[cython.double][:, ::1],
+    worth: cython.const[cython.double][::1],
+    masks: cython.const[cython.longlong][::1],
+    workers: cython.longlong,
+    value: cython.double[::1],
+    fresh: cython.double[::1],
+    back: cython.int[::1],
+) -> cython.void:
+    """Let a job run in every state, at each speed that is worth more than the GPUs cost.
+
+    `value` has what the states were worth, `fresh` what they are with the job, and `back` the
+    states before it, counted from 1; the last two are written.
+    """
+    for s in range(value.shape[0]):
+        if value[s] == -_INF:
+            continue
+        for v in range(worth.shape[0]):
+            if worth[v] <= 0.0:
+                continue
+            cost, then = _take(of, price, s, masks[v], workers)
+            total = value[s] + worth[v] - cost
+            if then >= 0 and worth[v] > cost and total > fresh[then]:
+                fresh[then] = total
+                back[then] = s + 1
 
 
 @cython.cfunc

@@ -29,32 +29,17 @@ _FARTHEST = cython.declare(cython.double, 0.4)
 @cython.final
 @cython.cclass
 class Demands:
-    """What jobs need; it does not change.
+    """What jobs need; it does not change."""
 
-    Attributes
-    ----------
-    mask_of_speed, gains
-        Jobs x speeds: the position of the mask, and the units of work in a slot, fastest first.
-    speeds, needs, first, workers
-        By job: the number of speeds, 0 if it cannot finish; units of work; the index of the first
-        slot; GPUs.
-    value
-        Jobs x slots: what finishing in a slot is worth.
-    above
-        Masks x sets: the positions of the sets that contain a mask; -1 fills up.
-    barred
-        Jobs x slots x speeds: what a rule does not allow; without rows all is allowed.
-    """
-
-    mask_of_speed: cython.const[cython.longlong][:, ::1]
-    gains: cython.const[cython.longlong][:, ::1]
-    speeds: cython.const[cython.longlong][::1]
-    needs: cython.const[cython.longlong][::1]
-    first: cython.const[cython.longlong][::1]
-    workers: cython.const[cython.longlong][::1]
-    value: cython.const[cython.double][:, ::1]
-    above: cython.const[cython.longlong][:, ::1]
-    barred: cython.const[cython.uchar][:, :, ::1]
+    mask_of_speed: cython.const[cython.longlong][:, ::1]  # jobs x speeds: the mask's position
+    gains: cython.const[cython.longlong][:, ::1]  # units of work in a slot, fastest first
+    speeds: cython.const[cython.longlong][::1]  # their number, 0 if the job cannot finish
+    needs: cython.const[cython.longlong][::1]  # units of work
+    first: cython.const[cython.longlong][::1]  # the index of the first slot
+    workers: cython.const[cython.longlong][::1]  # GPUs
+    value: cython.const[cython.double][:, ::1]  # jobs x slots: what finishing in a slot is worth
+    above: cython.const[cython.longlong][:, ::1]  # masks x sets that contain them; -1 fills up
+    barred: cython.const[cython.uchar][:, :, ::1]  # as in `structures.gangs.Gangs`
 
     def __init__(
         self, mask_of_speed, gains, speeds, needs, first, workers, value, above, barred
@@ -68,27 +53,17 @@ class Demands:
 @cython.final
 @cython.cclass
 class Plan:
-    """A schedule.
+    """A schedule."""
 
-    Attributes
-    ----------
-    levels
-        Jobs x slots: the speed, -1 where the job does not run.
-    finish
-        By job the index of its last slot, -1 if it is not scheduled.
-    free
-        Slots x sets: GPUs that are left.
-    seed
-        The state of the random numbers, from 1 to 2^31 - 2.
-    slots
-        Work space: the slots in which the job runs that is inserted.
-    """
-
+    # Jobs x slots: the speed, -1 where the job does not run.
     levels = cython.declare(cython.schar[:, ::1], visibility="readonly")
+    # By job the index of its last slot, -1 if it is not scheduled.
     finish = cython.declare(cython.longlong[::1], visibility="readonly")
+    # Slots x sets: GPUs that are left.
     free = cython.declare(cython.longlong[:, ::1], visibility="readonly")
+    # The state of the random numbers, from 1 to 2^31 - 2.
     seed = cython.declare(cython.longlong, visibility="readonly")
-    slots: cython.longlong[::1]
+    slots: cython.longlong[::1]  # work space: the slots in which the job runs that is inserted
 
     def __init__(self, levels, finish, free, seed) -> None:
         self.levels, self.finish, self.free, self.seed = levels, finish, free, seed
@@ -212,16 +187,8 @@ def anneal(
             loss = before - after
             if loss <= 0.0 or _draw(plan) < exp(-loss / temperature):
                 _accept(plan, loss, totals, kept)
-                continue
-            for i in range(count):
-                if plan.finish[chosen[i]] >= 0:
-                    _remove(demands, plan, chosen[i])
-            for i in range(count):
-                if ends[i] >= 0:
-                    j = removed[i]
-                    plan.levels[j, :] = rows[i]
-                    plan.finish[j] = ends[i]
-                    _book(demands, plan, j, demands.workers[j])
+            else:
+                _restore(demands, plan, removed[:count], ends, rows)
 
 
 @cython.cfunc
@@ -252,6 +219,28 @@ def _accept(
     if totals[0] > totals[1] + _EQUAL * abs(totals[1]):
         totals[1] = totals[0]
         kept[:, :] = plan.levels
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _restore(
+    demands: Demands,
+    plan: Plan,
+    removed: cython.longlong[::1],
+    ends: cython.longlong[::1],
+    rows: cython.schar[:, ::1],
+) -> cython.void:
+    """Give jobs the rows of speeds again that they had, and their last slots."""
+    for i in range(removed.shape[0]):
+        if plan.finish[removed[i]] >= 0:
+            _remove(demands, plan, removed[i])
+    for i in range(removed.shape[0]):
+        j = removed[i]
+        if ends[i] >= 0:
+            plan.levels[j, :] = rows[i]
+            plan.finish[j] = ends[i]
+            _book(demands, plan, j, demands.workers[j])
 
 
 @cython.cfunc

@@ -14,33 +14,17 @@ _INF = cython.declare(cython.double, float("inf"))
 @cython.final
 @cython.cclass
 class Jobs:
-    """Jobs to be priced.
+    """Jobs to be priced."""
 
-    Attributes
-    ----------
-    mask_of_speed
-        Jobs x speeds: the position of the mask.
-    after
-        Stages x speeds: the stage after a slot, for all jobs.
-    begin, end
-        By job: its range of `after`.
-    speeds, first, workers
-        By job: the number of speeds, the index of the first slot, GPUs.
-    worth
-        Jobs x slots: the utility of finishing in a slot.
-    barred
-        Jobs x slots x speeds: what a rule does not allow; without rows all is allowed.
-    """
-
-    mask_of_speed: cython.const[cython.longlong][:, ::1]
-    after: cython.const[cython.int][:, ::1]
-    begin: cython.const[cython.longlong][::1]
+    mask_of_speed: cython.const[cython.longlong][:, ::1]  # jobs x speeds: the mask's position
+    after: cython.const[cython.int][:, ::1]  # stages x speeds of all jobs: the stage after a slot
+    begin: cython.const[cython.longlong][::1]  # by job, its range of `after`
     end: cython.const[cython.longlong][::1]
-    speeds: cython.const[cython.longlong][::1]
-    first: cython.const[cython.longlong][::1]
-    workers: cython.const[cython.longlong][::1]
-    worth: cython.const[cython.double][:, ::1]
-    barred: cython.const[cython.uchar][:, :, ::1]
+    speeds: cython.const[cython.longlong][::1]  # their number
+    first: cython.const[cython.longlong][::1]  # the index of the first slot
+    workers: cython.const[cython.longlong][::1]  # GPUs
+    worth: cython.const[cython.double][:, ::1]  # jobs x slots: the utility of finishing in a slot
+    barred: cython.const[cython.uchar][:, :, ::1]  # as in `structures.gangs.Gangs`
 
     def __init__(
         self, mask_of_speed, after, begin, end, speeds, first, workers, worth, barred=None
@@ -130,22 +114,35 @@ def _by_stages(
                     reach += 1
         if last < t or reach < needed[last - t]:
             break
-        for p in range(reach, max(needed[last - t], 1) - 1, -1):
-            low = least[p]
-            speed = -1
-            for v in range(speeds):
-                value = least[after[p, v]] + cost[t, v]
-                if value < low:
-                    low = value
-                    speed = v
-            least[p] = low
-            choice[t, p] = speed
+        _use_slot(cost[t], least, choice[t], after, speeds, max(needed[last - t], 1), reach)
         value = worth[t] - least[need]
         if value > best:
             best = value
             finish = t
     _write_row(choice, after, first, finish, row)
     return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _use_slot(
+    cost: cython.double[::1],
+    least: cython.double[::1],
+    choice: cython.schar[::1],
+    after: cython.const[cython.int][:, ::1],
+    speeds: cython.longlong,
+    lowest: cython.longlong,
+    highest: cython.longlong,
+) -> cython.void:
+    """Lower the least costs of a range of stages by what a slot may do for them."""
+    for p in range(highest, lowest - 1, -1):
+        choice[p] = -1
+        for v in range(speeds):
+            value = least[after[p, v]] + cost[v]
+            if value < least[p]:
+                least[p] = value
+                choice[p] = v
 
 
 @cython.cfunc

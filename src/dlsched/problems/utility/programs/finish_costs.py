@@ -6,6 +6,7 @@ be left. An amount is known by the least sum of gains that does it: a combinatio
 one does the other, too. ``least[p]`` is the least cost of doing amount p in the slots so far.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,10 +102,8 @@ def _by_slot(instance: Instance, j: int, costs: Costs) -> NDArray[np.int64]:
     costs
         Slots x speeds, integers from 0.
     """
-    gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
-    step = granularity(gains)
-    need = int(-(-instance.jobs[j].iterations // step))
-    after = _amounts(tuple(min(int(gain / step), need) for gain in gains), need, instance.slots)
+    gains, need = units_of(instance, j)
+    after = _amounts(gains, need, instance.slots)
     least = np.full(len(after), NEVER, dtype=np.int64)
     least[0] = 0
     by_slot = np.empty(len(costs), dtype=np.int64)
@@ -112,6 +111,17 @@ def _by_slot(instance: Instance, j: int, costs: Costs) -> NDArray[np.int64]:
         least = np.minimum(least, (least[after] + cost).min(axis=1))
         by_slot[t] = least[-1]
     return by_slot
+
+
+def units_of(instance: Instance, j: int) -> tuple[tuple[int, ...], int]:
+    """Return a job's gains of a slot at each speed, and the work, in steps of the gains.
+
+    Steps are those of which all gains are multiples; no gain is more than the work.
+    """
+    gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
+    step = granularity(gains)
+    need = math.ceil(instance.jobs[j].iterations / step)
+    return tuple(min(int(gain / step), need) for gain in gains), need
 
 
 @lru_cache(maxsize=1024)

@@ -108,18 +108,11 @@ class Finishes:
         return len(inst.jobs) * inst.slots * (1 + len(self.priced)) > ROUNDING.form_cells
 
     def price(self, prices: IntegerPrices) -> PricedWork:
-        """Return the costs at prices.
-
-        Raises
-        ------
-        ValueError
-            If they are no prices.
-        """
-        supply = self.instance.supply
+        """Return the costs at prices; raise ValueError if they are none."""
         least = least_costs(self.instance, prices).tolist()
-        return PricedWork(
-            prices, sum(supply[kind] * sum(row) for kind, row in prices.items()), least
-        )
+        supply = self.instance.supply
+        capacity = sum(supply[kind] * sum(row) for kind, row in prices.items())
+        return PricedWork(prices, capacity, least)
 
     def add(self, prices: IntegerPrices) -> None:
         """Add a vector of prices, and leave out the finishes that do not matter by it.

@@ -6,20 +6,19 @@ at which speed. It says for each job and vector of prices that its runs cost at 
 costs up to its finish. Its relaxation is at least as tight as the bound of any of the prices.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.programs.finish_costs import ROUNDING
+from dlsched.problems.utility.programs.finish_costs import ROUNDING, units_of
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
 from dlsched.problems.utility.structures.gangs import MOST_SETS
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.parameters import require_keys, whole, wholes
 from dlsched.proofs.forms.restricted import Restricted
-from dlsched.schema import Number, granularity
+from dlsched.schema import Number
 
 _KEYS = ("exponent", "prices")
 
@@ -110,7 +109,7 @@ def _work_rows(found: Finishes, j: int, column: Mapping[JobAtSpeed, int]) -> Ite
     the units done by t are those needed if it finishes by t.
     """
     first, last = found.instance.jobs[j].arrival - 1, max(found.worth[j])
-    gains, need = units_of(found, j)
+    gains, need = units_of(found.instance, j)
     done: dict[int, int] = {}
 
     def finished(value: int, low: int, high: int) -> dict[int, int]:
@@ -141,17 +140,6 @@ def _cost_rows(found: Finishes, j: int, column: Mapping[JobAtSpeed, int]) -> Ite
                     cells[column[JobAtSpeed(j, t, v)]] = -job.workers * cheapest[t]
         if cells:
             yield priced_row(cells, 0)
-
-
-def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
-    """Return a job's gains of a slot at each speed, and the work, in steps of the gains.
-
-    Steps are those of which all gains are multiples; no gain is more than the work.
-    """
-    gains = [speed.gain for speed in found.instance.speeds[j]]
-    step = granularity(gains)
-    need = math.ceil(found.instance.jobs[j].iterations / step)
-    return [min(int(gain / step), need) for gain in gains], need
 
 
 def _capacity(found: Finishes, column: Mapping[JobAtSpeed, int]) -> Iterator[Row]:

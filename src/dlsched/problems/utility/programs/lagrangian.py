@@ -41,11 +41,7 @@ class Dual:
 
     Prices are scaled as the utilities of `Gangs`.
 
-    Parameters
-    ----------
-    most
-        The most units of a job's work, where it is rounded up; by default those of `Gangs`,
-        several times as many.
+    Work that is rounded up has at most `most` units, by default several times those of `Gangs`.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:

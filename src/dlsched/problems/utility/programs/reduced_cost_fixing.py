@@ -91,7 +91,8 @@ def _best(cost: Vector, after: After, first: int, worth: Vector) -> tuple[Vector
     later = np.full((slots + 1, stages), -np.inf)
     for t in range(slots - 1, first - 1, -1):
         row = np.where(ends, worth[t], later[t + 1][columns]) - cost[t][:, None]
-        np.maximum(later[t + 1, 1:], row[:, 1:].max(axis=0), out=later[t, 1:])
+        with_slot = row[:, 1:].max(axis=0)
+        later[t, 1:] = np.maximum(later[t + 1, 1:], with_slot)
     through = np.full((slots, speeds), -np.inf)
     ending = np.full(slots, -np.inf)
     before = np.full(stages, -np.inf)  # minus the cost of what leads to a stage

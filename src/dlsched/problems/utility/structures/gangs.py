@@ -36,13 +36,7 @@ It also limits the speeds of a job, whose indices have 8 bits.
 
 
 class Stopped(Exception):
-    """Work was stopped by a limit or an interrupt.
-
-    Attributes
-    ----------
-    termination
-        Which of them.
-    """
+    """Work was stopped by a limit or an interrupt; ``termination`` says which."""
 
     def __init__(self, termination: Termination) -> None:
         self.termination = termination
@@ -53,7 +47,7 @@ def require_gangs(instance: Instance) -> None:
     """Raise `OptionError` if the instance's jobs fork."""
     if instance.forking:
         raise OptionError(
-            "this method schedules gangs, and the instance is forking; use milp, forked or hadare"
+            "this method schedules gangs, and the instance is forking; use milp or hadare"
         )
 
 
