@@ -12,7 +12,7 @@ from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.synergy_orders import ORDERS, Best
+from dlsched.simulation.policies.synergy_orders import ORDERS, keys
 from dlsched.simulation.policies.synergy_rounds import (
     INDIFFERENT,
     OPT,
@@ -50,9 +50,7 @@ class Synergy(BasePolicy):
         ``"greedy"`` the whole queue is tried; so with ``"drf"`` and ``"tetris"``, which also order
         it.
     order
-        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (also
-        ``"ftf"``), ``"ftf_least"`` or this library's ``"prices"``; see
-        `dlsched.simulation.policies.synergy_orders`.
+        One of `dlsched.simulation.policies.synergy_orders.ORDERS`; ``"prices"`` is of this library.
     interval
         Seconds of a round.
     **options
@@ -93,7 +91,9 @@ class Synergy(BasePolicy):
             options = {**self.options, "seed": state.seed}
             solver = self._solver = RoundSolver(state.workload, state.cluster, self.method, options)
         jobs = state.arrays
-        order = self._sorted(state, jobs, solver.best)
+        quick = self.method != "proportional"
+        key = keys(self.order, state, jobs, solver.best, quick)
+        order = np.lexsort((jobs.job, key))
         walking = isinstance(self.method, str) and self.method in WALKING
         chosen = order[
             _candidates(jobs, order, solver.kind, state.cluster.gpus)
@@ -114,12 +114,6 @@ class Synergy(BasePolicy):
         start = {name: new for name, new in allocations.items() if held.get(name) != new}
         preempt = [name for name in held if name not in allocations]
         return Decision(start, preempt, solved=solved)
-
-    def _sorted(self, state: State, jobs: Arrays, best: Best) -> Vector:
-        """Return the positions in `jobs`, first of the order first; ties by submission."""
-        quick = self.method != "proportional"
-        key = ORDERS[self.order](state, jobs, best, quick)
-        return np.lexsort((jobs.job, key))
 
 
 def select(gpus: Vector, free: int) -> Vector:
