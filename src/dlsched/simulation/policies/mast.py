@@ -75,13 +75,7 @@ class Mast(BasePolicy):
         self.memory = {"since": {}, "over": [], "waits": [], "use": {}, "rate": {}, "at": 0}
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that fits no cluster with GPUs of one type.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that fits no cluster with GPUs of one type."""
         cells = _cells(cluster.servers)  # type: ignore[arg-type]
         for job in workload.jobs:
             if not _able(job, job.regions, cells):

@@ -46,13 +46,7 @@ class QueuePolicy(BasePolicy):
     strict: ClassVar[bool] = False
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that asks for more GPUs than it can ever have.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that asks for more GPUs than it can ever have."""
         own = np.array([server.pool != LOAN for server in cluster.servers])
         where = eligibility(workload, cluster)
         rooms = (where.servers & own) @ cluster.order[2]
@@ -99,13 +93,7 @@ class QueuePolicy(BasePolicy):
 
 
 def require_room(policy: str, job: Job, room: int, where: str) -> None:
-    """Refuse a job that asks for more GPUs than there are where a policy runs it.
-
-    Raises
-    ------
-    PolicyError
-        Naming the job.
-    """
+    """Refuse a job that asks for more GPUs than there are where a policy runs it."""
     if job.gpus > room:
         raise PolicyError(
             f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave it "

@@ -30,13 +30,7 @@ class Recorded(BasePolicy):
         self._order: list[int] = []
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job without a recorded start, or on nodes that the cluster does not have.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job without a recorded start, or on nodes that the cluster does not have."""
         for job in workload.jobs:
             if job.start_ticks is None:
                 raise PolicyError(

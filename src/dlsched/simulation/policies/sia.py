@@ -98,13 +98,7 @@ class Sia(BasePolicy):
         self.interval, self.doubling = interval, doubling
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that can have no configuration.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that can have no configuration."""
         nodes = self.nodes(cluster.servers)
         for job in workload.jobs:
             if not able(job, nodes, job.max_gpus):

@@ -59,13 +59,7 @@ def rates_of(job: Job, kinds: Iterable[str]) -> dict[str, Number]:
 
 
 def require_one_type(policy: str, workload: Workload, cluster: Cluster) -> None:
-    """Refuse a job that asks for more GPUs than there are of any type on which it may run.
-
-    Raises
-    ------
-    PolicyError
-        Naming the job.
-    """
+    """Refuse a job that asks for more GPUs than there are of any type on which it may run."""
     total: Counter[str] = Counter()
     for server in cluster.servers:
         total[kind_of(server)] += server.gpus
