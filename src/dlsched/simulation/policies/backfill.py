@@ -110,7 +110,6 @@ class Backfill(QueuePolicy):
         return np.argsort(-self._priority[state.arrays.job], kind="stable")
 
     def _choose(self, state: State, vacant: Vector) -> Decision:
-        """Return the jobs that start."""
         if not vacant.any():
             return Decision()
         if self._pools is None or self._pools.of_job is not state.where.of_job:

@@ -115,7 +115,6 @@ class Muri(BasePolicy):
         return decision
 
     def _decide(self, state: State, gpus: int) -> Decision:
-        """Return the changes of a round with these GPUs."""
         jobs = state.arrays.job
         if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})

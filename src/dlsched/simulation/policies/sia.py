@@ -258,7 +258,6 @@ def _mean_speed(
 
 
 def _like(job: Job) -> tuple[Any, ...]:
-    """Return what a job's speeds and restarts follow from."""
     goodput = job.goodput and job.goodput.numbers
     types = (job.gpu_type, job.accepted_types, *job.rates.items())
     gpus = (job.gpus, job.min_gpus, job.max_gpus, job.gpus_per_worker)

@@ -73,8 +73,9 @@ class Synergy(BasePolicy):
         super().__init__("tune" if method is None else method, **options)
         if order not in ORDERS:
             raise UnknownName("order", order, ORDERS)
-        orders_itself = isinstance(self.method, str) and self.method in ("drf", "tetris")
-        self.order = self.method if orders_itself else order
+        named = self.method if isinstance(self.method, str) else ""
+        self.order = named if named in ("drf", "tetris") else order
+        self._walking, self._indifferent = named in WALKING, named in INDIFFERENT
         self.interval = interval
         self._solver: RoundSolver | None = None
         self._given: Sequence[tuple[int, Given]] = ()
@@ -94,21 +95,20 @@ class Synergy(BasePolicy):
         quick = self.method != "proportional"
         key = keys(self.order, state, jobs, solver.best, quick)
         order = np.lexsort((jobs.job, key))
-        walking = isinstance(self.method, str) and self.method in WALKING
         chosen = order[
             _candidates(jobs, order, solver.kind, state.cluster.gpus)
-            if walking
+            if self._walking
             else select(jobs.gpus[order], state.cluster.gpus)
         ]
         positions = jobs.job[chosen].tolist()
         remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
-        given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
+        given, solved = solver.solve(positions, may_wait=self._walking, remaining=remaining)
         held = state.allocations if self.method != OPT else _places(state.allocations)
         if given == self._given and held.keys() == {state.workload.jobs[j].id for j, _ in given}:
             # As a round ago: all jobs would stay.
             return Decision(solved=solved)
         self._given = given
-        if isinstance(self.method, str) and self.method in INDIFFERENT:
+        if self._indifferent:
             given = renamed(given, held, [server.id for server in state.cluster.servers])
         allocations = _allocations(state, given, held)
         start = {name: new for name, new in allocations.items() if held.get(name) != new}

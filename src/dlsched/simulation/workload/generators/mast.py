@@ -172,8 +172,6 @@ def mast_workload(
 
 
 class _Draw:
-    """Draws workloads for a cluster."""
-
     def __init__(self, rng: np.random.Generator, cluster: Cluster, scale: float) -> None:
         self.rng = rng
         self.scale = scale
@@ -211,7 +209,6 @@ class _Draw:
         return np.where(exact < 0.75 * MACHINE_GPUS, small, whole).astype(np.int64)
 
     def seconds(self, kind: str, n: int) -> NDArray[np.float64]:
-        """Draw durations."""
         hours = quantiles(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
         return np.maximum(1.0, np.rint(3600 * self.scale * hours))
 

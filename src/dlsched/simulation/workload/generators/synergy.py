@@ -108,7 +108,6 @@ def synergy_workload(
 
 
 def _running_time(rng: random.Random) -> float:
-    """Return a running time in seconds."""
     low, high = EXPONENTS[rng.random() >= SHORT]
     seconds: float = 60 * 10 ** rng.uniform(low, high)
     return seconds
