@@ -31,7 +31,7 @@ EXAMPLE = {"J1": (3, 80, (40, 20, 30)), "J2": (2, 30, (5, 15, 5)), "J3": (2, 50,
 """GPUs, epochs, and epochs a round on each type, of the jobs of section II-A."""
 
 
-def run(workload: Workload, cluster: Cluster, policy: str = "hadar", **options: Any) -> Simulation:
+def run(workload: Workload, cluster: Cluster, policy: Any = "hadar", **options: Any) -> Simulation:
     """Simulate and audit."""
     made = simulate(workload, cluster, policy, **options)
     report = made.audit()

@@ -12,8 +12,8 @@ from dlsched.errors import OptionError
 from dlsched.schema import Id
 from dlsched.simulation.api import simulate
 from dlsched.simulation.engine.jobs import Arrays
-from dlsched.simulation.policies.muri import EXPONENT, MuriS
-from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
+from dlsched.simulation.policies.muri import MuriS
+from dlsched.simulation.policies.muri_seeded import SeededRounds
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -215,7 +215,7 @@ class InOrder(SeededRounds):
     """
 
     def __init__(self, workload: Workload, order: list[Id]) -> None:
-        super().__init__(workload, "srsf", EXPONENT, FILL)
+        super().__init__(workload, "srsf")
         place = {name: i for i, name in enumerate(order)}
         self.rank = np.array([place[job.id] for job in workload.jobs])
 

@@ -48,7 +48,7 @@ def typed_case(seed: int, policy: str) -> tuple[Workload, Cluster]:
         start = rng.choice([0, 3, 50, 400])
         away.append({"server": server["id"], "start": start, "end": start + rng.choice([1, 500])})
     cluster = Cluster.parse({"servers": servers, "away": away}, "random")
-    rated = policy in ("hadare", "forked") or rng.random() < 0.4
+    rated = policy == "hadare" or rng.random() < 0.4
     jobs: list[dict[str, Any]] = []
     for i in range(rng.randint(3, 9)):
         submit = rng.choice([0, 0, 5, 300]) + (jobs[-1]["submit"] if jobs else 0)

@@ -69,6 +69,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("reclaiming", "scf_updated"): "scf",
     ("sensitivity", "balance"): "price_round",
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
+    ("simulation", "forked"): "hadare",
     ("simulation", "hadare_copies"): "hadare",
     ("simulation", "list_order"): "backfill with order=priority, or srsf",
     ("utility", "fifo"): "srtf",

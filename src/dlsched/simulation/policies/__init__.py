@@ -39,8 +39,7 @@ BUILT_IN: Mapping[str, str] = {
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
     "sia": "dlsched.simulation.policies.sia:Sia",
-    "hadare": "dlsched.simulation.policies.forked:HadarE",
-    "forked": "dlsched.simulation.policies.forked:Forked",
+    "hadare": "dlsched.simulation.policies.hadare:HadarE",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""

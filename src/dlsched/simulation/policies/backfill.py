@@ -19,7 +19,6 @@ from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.ordering import QueuePolicy
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policies.profile import earliest_starts
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import Eligibility, eligibility
@@ -27,6 +26,9 @@ from dlsched.simulation.workload.workload import Workload
 
 ORDERS: Final = ("submit", "priority")
 """The orders in which jobs start."""
+NEVER: Final = np.iinfo(np.int64).max // 2
+"""The end of the last stretch of a profile."""
+Ints = NDArray[np.int64]
 
 
 @dataclass
@@ -90,13 +92,7 @@ class Backfill(QueuePolicy):
         self._ranked: Workload | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that asks for more GPUs than it can have, and queues that share servers.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job, or what is shared.
-        """
+        """Refuse a job that asks for more GPUs than it can have, and queues that share servers."""
         super().check(workload, cluster)
         if self.conservative and Pools(eligibility(workload, cluster), cluster).overlap:
             raise PolicyError(
@@ -114,7 +110,6 @@ class Backfill(QueuePolicy):
         return np.argsort(-self._priority[state.arrays.job], kind="stable")
 
     def _choose(self, state: State, vacant: Vector) -> Decision:
-        """Return the jobs that start."""
         if not vacant.any():
             return Decision()
         if self._pools is None or self._pools.of_job is not state.where.of_job:
@@ -155,7 +150,7 @@ class Pools:
         self._index = cluster.order[1]
         self._held = np.full((len(self.of_job), len(self.servers)), -1, np.int64)
 
-    def held(self, jobs: Vector, state: State) -> NDArray[np.int64]:
+    def held(self, jobs: Vector, state: State) -> Ints:
         """Return how many GPUs running jobs at positions hold in each pool, shape (jobs, pools).
 
         Jobs are never moved here, so that what one holds is counted once.
@@ -230,7 +225,8 @@ class Chooser:
         """Start a job unless it delays a reservation; return whether it starts."""
         job = self.state.workload.jobs[int(self.jobs.job[self.waiting[place]])]
         mask = self.pools.servers[self.pool[place]]
-        allocation = Placement(self.state.cluster, np.where(mask, self.vacant, 0)).place(job.gpus)
+        placement = Placement(self.state.cluster, self.vacant.copy())
+        allocation = placement.place(job.gpus, job.gpus_per_worker, mask)
         if allocation is None:
             return False
         used = self.pools.count(allocation)
@@ -242,21 +238,20 @@ class Chooser:
                 spent.append((reservation, int(used[number])))
         for reservation, gpus in spent:
             reservation.extra -= gpus
-        for share in allocation.shares:
-            self.vacant[self.state.cluster.order[1][share.server]] -= share.gpus
+        self.vacant = placement.free
         self.free = self.free - used
         self.started[job.id] = allocation
         self._new.append((int(self.end[place]), used))
         return True
 
     @cached_property
-    def _running(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _running(self) -> tuple[Ints, Ints]:
         """When each job that ran before is expected to end, and what it holds of each pool."""
         running = np.flatnonzero(self.jobs.running == 1)
         ends = self.now + np.maximum(self.jobs.remaining[running], 1)
         return ends, self.pools.held(self.jobs.job[running], self.state)
 
-    def _profile(self, pool: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _profile(self, pool: int) -> tuple[Ints, Ints]:
         """Return when GPUs of a pool are expected to be free again, ascending, and how many."""
         ends, held = self._running
         times = np.concatenate((ends, [end for end, _ in self._new]))
@@ -290,3 +285,58 @@ class Chooser:
             )
             for place in places[starts == self.now]:
                 self._start(int(place), {})
+
+
+def earliest_starts(
+    now: int, free: int, times: Ints, released: Ints, gpus: Ints, lengths: Ints
+) -> Ints:
+    """Return the earliest start of each job that delays no job before it in a profile.
+
+    Once no GPU is left now, the starts of the jobs that follow are not computed: they are `NEVER`.
+
+    Parameters
+    ----------
+    free
+        GPUs that are free now.
+    times, released
+        When GPUs become free, ascending, and how many.
+    gpus, lengths
+        What each job needs, in the order of precedence.
+    """
+    moments, places = np.unique(np.append(now, times), return_inverse=True)
+    change = np.zeros(len(moments), np.int64)
+    np.add.at(change, places, np.append(free, released))
+    begins = moments.tolist()
+    levels = np.cumsum(change).tolist()
+    starts = np.full(len(gpus), NEVER, np.int64)
+    for j, (need, length) in enumerate(zip(gpus.tolist(), lengths.tolist(), strict=True)):
+        if not levels[0]:
+            break
+        starts[j] = _reserve(begins, levels, need, length)
+    return starts
+
+
+def _reserve(begins: list[int], levels: list[int], need: int, length: int) -> int:
+    """Take GPUs of the first stretches that suffice; return when they begin.
+
+    The lists have when each stretch of the profile begins, and how many GPUs are free in it.
+    """
+    first = 0
+    while True:
+        while levels[first] < need:
+            first += 1
+            if first == len(levels):
+                return NEVER
+        end = begins[first] + length
+        last = first
+        while last < len(levels) and begins[last] < end and levels[last] >= need:
+            last += 1
+        if last == len(levels) or begins[last] >= end:
+            break
+        first = last
+    if last == len(levels) or begins[last] > end:
+        begins.insert(last, end)
+        levels.insert(last, levels[last - 1])
+    for i in range(first, last):
+        levels[i] -= need
+    return begins[first]

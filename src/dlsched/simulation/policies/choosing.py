@@ -34,7 +34,6 @@ class _Running:
         self.last: Entry | None = self.entry(-1) if len(order) else None
 
     def entry(self, i: int) -> Entry:
-        """Return the key and the position in the workload of the i-th job."""
         return self.keys[i].item(), int(self.jobs[i])
 
     def has_room(self, gpus: int, entry: Entry) -> bool:

@@ -71,7 +71,6 @@ def rate(instance: Instance, j: int, workers: Workers) -> Fraction:
 
 
 def _gains(instance: Instance) -> Iterator[_Gain]:
-    """Yield the choices that fit and gain something."""
     for j, job in enumerate(instance.jobs):
         base = rate(instance, j, base_of(instance, job)) if job.running else Fraction(0)
         for workers in splits(instance, job):

@@ -43,13 +43,24 @@ def held_to(policy: Policy, workload: Workload, cluster: Cluster) -> Policy:
     return Divided(policy, workload, cluster, where, POOL in keeps_to)
 
 
+def _stand_for(stand_in: BasePolicy, policy: Policy) -> None:
+    """Give what decides in place of a policy the method, the options and what that states."""
+    BasePolicy.__init__(stand_in, getattr(policy, "method", None), **getattr(policy, "options", {}))
+    for name in STATED:
+        setattr(stand_in, name, getattr(policy, name, getattr(BasePolicy, name)))
+
+
+def _check(policy: Any, workload: Workload, cluster: Cluster) -> None:
+    check = getattr(policy, "check", None)
+    if callable(check):
+        check(workload, cluster)
+
+
 class Passing(BasePolicy):
     """A policy that passes what it is asked on to another one, held to where jobs may run."""
 
     def __init__(self, policy: Policy) -> None:
-        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
-        for name in STATED:
-            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
+        _stand_for(self, policy)
         self.memory = getattr(policy, "memory", self.memory)
         self._given: Any = policy
         self._inner: Any = policy
@@ -58,9 +69,7 @@ class Passing(BasePolicy):
         """Let the other policy refuse a workload or a cluster; hold it to where jobs may run."""
         self._inner = held_to(self._given, workload, cluster)
         self.memory = getattr(self._inner, "memory", self.memory)
-        check = getattr(self._inner, "check", None)
-        if callable(check):
-            check(workload, cluster)
+        _check(self._inner, workload, cluster)
 
     def decide(self, state: State) -> Decision:
         """Return what the other policy decides."""
@@ -84,20 +93,19 @@ class Divided(BasePolicy):
     def __init__(
         self, policy: Policy, workload: Workload, cluster: Cluster, where: Eligibility, loans: bool
     ) -> None:
-        self._parts = []
-        for c, usable in enumerate(where.servers):
-            mask = usable if loans else usable & [s.pool != LOAN for s in cluster.servers]
-            self._parts.append(
-                _Part(copy.deepcopy(policy), workload, cluster, where.of_job == c, mask)
-            )
+        usable = where.servers
+        if not loans:
+            usable = usable & [server.pool != LOAN for server in cluster.servers]
+        self._parts = [
+            _Part(copy.deepcopy(policy), workload, cluster, where.of_job == c, mask)
+            for c, mask in enumerate(usable)
+        ]
         self._of_job = where.of_job
         self._class_of = {
             job.id: c for job, c in zip(workload.jobs, where.of_job.tolist(), strict=True)
         }
         self._loans = loans
-        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
-        for name in STATED:
-            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
+        _stand_for(self, policy)
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -112,9 +120,7 @@ class Divided(BasePolicy):
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Let the policy refuse the jobs and servers of a class."""
         for part in self._parts:
-            check = getattr(part.policy, "check", None)
-            if callable(check):
-                check(part.workload, part.cluster)
+            _check(part.policy, part.workload, part.cluster)
 
     def decide(self, state: State) -> Decision:
         """Return what is decided for all classes."""
@@ -180,28 +186,23 @@ class _PartOfState(State):
 
     @cached_property
     def waiting(self) -> tuple[JobView, ...]:
-        """The jobs of the class that wait."""
         return tuple(view for view in self._whole.waiting if view.id in self.workload.by_id)
 
     @cached_property
     def queue(self) -> Sequence[int]:
-        """Their positions in the workload of the class."""
         waiting: list[int] = self.arrays.job[self.arrays.running == 0].tolist()
         return waiting
 
     @property
     def queued_gpus(self) -> int:
-        """The GPUs that they ask for, together."""
         return int(self.arrays.gpus[self.arrays.running == 0].sum())
 
     @cached_property
     def running(self) -> tuple[JobView, ...]:
-        """The jobs of the class that hold GPUs."""
         return tuple(view for view in self._whole.running if view.id in self._held)
 
     @cached_property
     def servers(self) -> tuple[ServerView, ...]:
-        """The servers of the class that may be used."""
         return tuple(
             ServerView(v.server, v.server.gpus, v.server.cpus, v.server.memory)
             if v.server.id in self._vacated
@@ -212,22 +213,18 @@ class _PartOfState(State):
 
     @cached_property
     def arrays(self) -> Arrays:
-        """The jobs of the class as vectors."""
         arrays = Arrays(*(column[self._present] for column in self._whole.arrays))
         return arrays._replace(job=self._part.place[arrays.job])
 
     @cached_property
     def holding(self) -> Arrays:
-        """The running ones as vectors."""
         return Arrays(*(column[self.arrays.running == 1] for column in self.arrays))
 
     def vectors(self, names: Iterable[Id]) -> Arrays:
-        """Return some of the jobs as vectors."""
         arrays = self._whole.vectors(names)
         return arrays._replace(job=self._part.place[arrays.job])
 
     def lines(self, key: Key) -> LinesByGpus:
-        """Return the waiting jobs by GPUs, in the order of a key."""
         waiting = Arrays(*(column[self.arrays.running == 0] for column in self.arrays))
         lines: dict[int, list[Entry]] = {}
         entries = zip(key(waiting).tolist(), waiting.job.tolist(), strict=True)
@@ -237,17 +234,14 @@ class _PartOfState(State):
 
     @property
     def allocations(self) -> Mapping[Id, Allocation]:
-        """What each running job of the class holds."""
         return self._held
 
     @property
     def free_gpus(self) -> Mapping[Id, int]:
-        """Free GPUs of each server of the class that may be used."""
         return self._free
 
     @property
     def free(self) -> Vector:
-        """The same by position in the class's cluster."""
         return np.array([self._free.get(s.id, 0) for s in self.cluster.servers], np.int64)
 
 

@@ -172,7 +172,6 @@ class Hadar(BasePolicy):
 
 
 def _by_type(held: Mapping[Id, Mapping[str, Mapping[str, int]]]) -> Given:
-    """Return GPUs by type of GPUs by machine and type."""
     totals: Given = {}
     for name, machines in held.items():
         row = totals[name] = Counter[str]()

@@ -110,6 +110,8 @@ class Lyra(BasePolicy):
         self._loan_speed: Number = 1
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
+        # Whether base and flexible workers are on separate servers on loan.
+        self._groups = self.workers != "naive_bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
         self._scaling = completion_rates if self.elastic == "completion_rates" else self.elastic
         chosen = {"reclaiming": method, "elastic": self._scaling, "workers": self.workers}
@@ -140,7 +142,6 @@ class Lyra(BasePolicy):
         return draft.decision(solved)
 
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
-        """Start and scale jobs; return what the log keeps."""
         if self._kinds is None or self._kinds.workload is not draft.state.workload:
             self._kinds = Kinds(draft.state.workload)
             self._loan_speed = loan_speed(draft.state.workload, draft.state.cluster)
@@ -212,11 +213,6 @@ class Lyra(BasePolicy):
         self._grow(draft, targets)
         solved["scaled"] = sum(draft.held[name] != held for name, held in before.items())
         return solved
-
-    @property
-    def _groups(self) -> bool:
-        """Whether base and flexible workers are on separate servers on loan."""
-        return self.workers != "naive_bfd"
 
     def _place(
         self,

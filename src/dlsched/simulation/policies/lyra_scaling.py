@@ -101,7 +101,6 @@ def by_pool(count: Any) -> dict[str, int]:
 
 
 def _workers(draft: Draft, name: Id) -> dict[str, int]:
-    """Return a job's workers by pool."""
     counts: Counter[str] = Counter()
     for server, gpus in draft.held[name].items():
         counts[draft.servers[server].pool] += gpus // draft.jobs[name].gpus_per_worker
@@ -152,7 +151,6 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
 
 
 def _speed(draft: Draft, job: Job, held: Mapping[Id, int]) -> Fraction:
-    """Return a job's speed with the GPUs of its servers."""
     shares = tuple(Share(server, gpus) for server, gpus in held.items())
     part = 0
     if job.goodput is not None:

@@ -75,13 +75,7 @@ class Mast(BasePolicy):
         self.memory = {"since": {}, "over": [], "waits": [], "use": {}, "rate": {}, "at": 0}
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that fits no cluster with GPUs of one type.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that fits no cluster with GPUs of one type."""
         cells = _cells(cluster.servers)  # type: ignore[arg-type]
         for job in workload.jobs:
             if not _able(job, job.regions, cells):
@@ -97,6 +91,7 @@ class Mast(BasePolicy):
         snapshot = self._seen(_of_one_type(state.snapshot(), state), now)
         snapshot = _of_one_type(snapshot, state)
         preempt: list[Id] = []
+        over: list[Id] = []
         start: dict[Id, Allocation] = {}
         solved: dict[str, Any] = {}
         if snapshot.waiting:
@@ -121,9 +116,7 @@ class Mast(BasePolicy):
                     for name, held in adapter.placement(instance, result.solution).items()
                 }
             over = [name for name in start if not ranking[name].within_quota]
-            self._remember(state, now, preempt, start, over)
-        else:
-            self._remember(state, now, preempt, start, [])
+        self._remember(state, now, preempt, start, over)
         return Decision(start, preempt, solved=solved)
 
     def _seen(self, snapshot: ClusterState, now: int) -> ClusterState:
@@ -180,7 +173,6 @@ Cell = tuple[str, str, str]
 
 
 def _cell(server: Server) -> Cell:
-    """Return the cell of a server."""
     region, kind = server.region or adapter.REGION, server.gpu_type or adapter.KIND
     return region, adapter.cluster_of(server), kind
 

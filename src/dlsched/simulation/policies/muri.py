@@ -15,7 +15,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
+from dlsched.simulation.policies.muri_seeded import SeededRounds
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.solving import Remembered, solved_by
 from dlsched.simulation.workload.cluster import Cluster
@@ -25,9 +25,6 @@ from dlsched.simulation.workload.workload import Workload
 OBJECTIVES: Final = ("efficiency", "seeded_speeds")
 EXACT: Final = ("exact", "aggregated", "blossom", "column_generation", "milp")
 """Methods whose objective does not depend on the order of the jobs."""
-EXPONENT: Final = 0.25
-"""Of seeded speeds; found on the first 200 and 300 jobs of traces 1 to 4
-(`benchmarks/decisions.py`) **(D)**."""
 
 Groups = list[tuple[Id, ...]]
 
@@ -55,13 +52,7 @@ class Muri(BasePolicy):
         What a round maximises: ``"efficiency"``, the sum of the groups' efficiencies, the paper's
         and that of ``interleaving``; ``"seeded_speeds"``, not the paper's, the weighted sum of the
         jobs' speeds over groups that grow from the first jobs of the queue and take in any other
-        (`SeededRounds`), by a local search without a method. `muri_l` knows no remaining times:
-        its speeds all weigh the same.
-    exponent
-        What a job's speed weighs in the last one: remaining time to minus this, from 0 to 1. None
-        is `EXPONENT`.
-    fill
-        Jobs for which a group of ``"seeded_speeds"`` counts when the first jobs get GPUs, from 1.
+        (`SeededRounds`), by a local search without a method.
 
     Raises
     ------
@@ -80,22 +71,13 @@ class Muri(BasePolicy):
         interval: Number | None = 360,
         time_limit: float | None = None,
         objective: str = "efficiency",
-        exponent: float | None = None,
-        fill: int = FILL,
     ) -> None:
         super().__init__(method)
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
         if objective != "efficiency" and method:
             raise OptionError(f"objective={objective!r} takes no method")
-        weighs = objective == "seeded_speeds" and self.priority == "srsf"
-        if exponent is None:
-            exponent = EXPONENT if weighs else 0.0
-        elif not weighs or not 0 <= exponent <= 1:
-            raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
-        if not isinstance(fill, int) or fill < 1 or (fill != FILL and objective != "seeded_speeds"):
-            raise OptionError(f"fill={fill!r} must be a whole number from 1, with seeded speeds")
-        self.objective, self.exponent, self.fill = objective, exponent, fill
+        self.objective = objective
         self.interval, self.time_limit = interval, time_limit
         self.on_events = interval is None
         self._known = Remembered[tuple[list[tuple[int, ...]], dict[str, Any]]]()
@@ -133,14 +115,13 @@ class Muri(BasePolicy):
         return decision
 
     def _decide(self, state: State, gpus: int) -> Decision:
-        """Return the changes of a round with these GPUs."""
         jobs = state.arrays.job
         if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
         self._require_stages(state.workload.jobs[j] for j in jobs.tolist())
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
-                self._seeded = SeededRounds(state.workload, self.priority, self.exponent, self.fill)
+                self._seeded = SeededRounds(state.workload, self.priority)
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.priority, gpus, resources)

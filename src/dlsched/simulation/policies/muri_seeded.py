@@ -11,10 +11,13 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.kernels.seeded_groups import grow
 from dlsched.simulation.workload.workload import Workload
 
+EXPONENT = 0.25
+"""A job's speed weighs its remaining time to minus this; found on the first 200 and 300 jobs of
+traces 1 to 4 **(D)**. Where remaining times are not known, all speeds weigh the same."""
 FILL = 3
 """Jobs for which a group counts when the first jobs get GPUs: 2 and 3 are alike, 1 and 4 worse, on
-the inputs that the exponent was found on (`benchmarks/decisions.py`) **(D)**. With as many as a
-group can have, groups are opened as by Muri's Algorithm 1."""
+the inputs that the exponent was found on **(D)**. With as many as a group can have, groups are
+opened as by Muri's Algorithm 1."""
 _LEAST_STAGE = 1e-250
 """Of the longest one; below it sums of products would lose digits."""
 
@@ -29,16 +32,11 @@ class SeededRounds:
     workload
         Those of its jobs that are present at a decision have stages.
     priority
-        ``"srsf"`` or ``"2d-las"``.
-    exponent
-        A job's speed weighs its remaining time to minus this.
-    fill
-        Jobs for which a group counts when the first jobs get GPUs.
+        ``"srsf"``, or ``"2d-las"``, which knows no remaining times.
     """
 
-    def __init__(self, workload: Workload, priority: str, exponent: float, fill: int) -> None:
+    def __init__(self, workload: Workload, priority: str) -> None:
         self.workload, self.priority = workload, priority
-        self.exponent, self.fill = exponent, min(fill, len(workload.jobs))
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
         resources = max(len(job.stages) for job in workload.jobs)
         self.stages = np.zeros((len(workload.jobs), resources))
@@ -54,7 +52,7 @@ class SeededRounds:
         remaining = np.maximum(present.remaining.astype(float), 1.0)
         service = remaining if self.priority == "srsf" else present.attained.astype(float)
         order = np.argsort(service * present.gpus, kind="stable")
-        return remaining**-self.exponent, order
+        return remaining ** (-EXPONENT if self.priority == "srsf" else 0.0), order
 
     def groups(self, state: State, gpus: int) -> list[tuple[Id, ...]]:
         """Return the groups that run from now on, on at most `gpus` GPUs."""
@@ -68,7 +66,7 @@ class SeededRounds:
             weights,
             order,
             gpus,
-            self.fill,
+            FILL,
         )
         names = [self.workload.jobs[j].id for j in jobs.tolist()]
         return [tuple(names[i] for i in group) for group in unpadded(grown)]

@@ -1,7 +1,7 @@
 """Policies that order the jobs, and let them run in this order while their GPUs suffice."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, Final, TypeVar
 
@@ -12,8 +12,7 @@ from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.choosing import choose, first_that_fit
-from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policies.walking import Room, place_by_class, walk
+from dlsched.simulation.policies.walking import Room, changes, walk
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.simulation.workload.job import Job
@@ -46,13 +45,7 @@ class QueuePolicy(BasePolicy):
     strict: ClassVar[bool] = False
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that asks for more GPUs than it can ever have.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that asks for more GPUs than it can ever have."""
         own = np.array([server.pool != LOAN for server in cluster.servers])
         where = eligibility(workload, cluster)
         rooms = (where.servers & own) @ cluster.order[2]
@@ -95,40 +88,16 @@ class QueuePolicy(BasePolicy):
             order = order[jobs.running[order] == 0]
         room = Room(where, where.by_class(gpus))
         start, stop = walk(jobs, order, where, room, held, self.strict)
-        return place_by_class(state, start, sorted(stop), vacant, room)
+        return changes(state, start, sorted(stop), vacant, room)
 
 
 def require_room(policy: str, job: Job, room: int, where: str) -> None:
-    """Refuse a job that asks for more GPUs than there are where a policy runs it.
-
-    Raises
-    ------
-    PolicyError
-        Naming the job.
-    """
+    """Refuse a job that asks for more GPUs than there are where a policy runs it."""
     if job.gpus > room:
         raise PolicyError(
             f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave it "
             "out, or take a larger cluster"
         )
-
-
-def changes(state: State, start: Sequence[int], stop: Sequence[int], vacant: Vector) -> Decision:
-    """Return the decision that stops jobs, then places others; both are positions in the workload.
-
-    Parameters
-    ----------
-    vacant
-        Free GPUs before it, as `Placement` takes them.
-    """
-    every = state.workload.jobs
-    preempt = [every[j].id for j in stop]
-    if not start:
-        return Decision({}, preempt)
-    placement = Placement(state.cluster, vacant)
-    for name in preempt:
-        placement.release(state.allocations[name])
-    return Decision(placement.place_all(every[j] for j in start), preempt)
 
 
 def of_job_alone(key: KeyMethod) -> KeyMethod:

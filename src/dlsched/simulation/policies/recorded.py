@@ -4,11 +4,10 @@ from typing import Any
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
-from dlsched.simulation.engine.jobs import Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.workload.clock import seconds
+from dlsched.simulation.workload.clock import seconds, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
@@ -27,16 +26,11 @@ class Recorded(BasePolicy):
     def __init__(self, method: Any = None) -> None:
         super().__init__(method)
         self.memory: dict[str, Any] = {"next": 0, "late": []}
+        self._starts: list[int] = []
         self._order: list[int] = []
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job without a recorded start, or on nodes that the cluster does not have.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job without a recorded start, or on nodes that the cluster does not have."""
         for job in workload.jobs:
             if job.start_ticks is None:
                 raise PolicyError(
@@ -55,17 +49,17 @@ class Recorded(BasePolicy):
                         f"policy {self.name}: job {job.id} held {gpus} GPUs on {server}, the "
                         f"cluster has {has}; take the cluster of the record"
                     )
-        starts = list(map(_start, workload.jobs))
-        self._order = sorted(range(len(starts)), key=starts.__getitem__)
+        self._starts = [job.start_ticks or 0 for job in workload.jobs]
+        self._order = sorted(range(len(self._starts)), key=self._starts.__getitem__)
 
     def decide(self, state: State) -> Decision:
         """Return the starts that are due, and when the next one is."""
         jobs = state.workload.jobs
-        order = self._order
-        now = state.time
+        order, starts = self._order, self._starts
+        now = ticks(state.time)
         due: list[int] = list(self.memory["late"])
         at = self.memory["next"]
-        while at < len(order) and seconds(_start(jobs[order[at]])) <= now:
+        while at < len(order) and starts[order[at]] <= now:
             due.append(order[at])
             at += 1
         if not {"away", "cancellation"}.isdisjoint(state.causes):
@@ -77,30 +71,23 @@ class Recorded(BasePolicy):
             due = [j for j in due if j in waits]
         start: dict[Id, Allocation] = {}
         late = []
-        if due:
-            free = state.free
-            index = state.cluster.order[1]
-            for j in due:
-                usable = state.where.servers[state.where.of_job[j]]
-                placed = _place(jobs[j], state.cluster, free, index, usable)
-                if placed is None:
-                    late.append(j)
-                else:
-                    start[jobs[j].id] = placed
+        placement = Placement(state.cluster, state.free)
+        for j in due:
+            placed = _place(jobs[j], placement, state.where.servers[state.where.of_job[j]])
+            if placed is None:
+                late.append(j)
+            else:
+                start[jobs[j].id] = placed
         self.memory = {"next": at, "late": late}
-        wake = seconds(_start(jobs[order[at]])) if at < len(order) else None
+        wake = seconds(starts[order[at]]) if at < len(order) else None
         return Decision(start, wake=wake)
 
 
-def _start(job: Job) -> int:
-    assert job.start_ticks is not None, "it was checked"
-    return job.start_ticks
-
-
-def _place(job: Job, cluster: Cluster, free: Vector, index: Any, usable: Any) -> Allocation | None:
+def _place(job: Job, placement: Placement, usable: Any) -> Allocation | None:
     """Take a job's recorded GPUs; None, with nothing taken, if they are not free."""
     if not job.nodes:
-        return Placement(cluster, free).place(job.gpus, job.gpus_per_worker, usable)
+        return placement.place(job.gpus, job.gpus_per_worker, usable)
+    free, index = placement.free, placement.index
     if any(free[index[server]] < gpus for server, gpus in job.nodes):
         return None
     for server, gpus in job.nodes:

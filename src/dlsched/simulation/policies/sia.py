@@ -101,13 +101,7 @@ class Sia(BasePolicy):
         self.interval, self.doubling = interval, doubling
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that can have no configuration.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that can have no configuration."""
         nodes = self.nodes(cluster.servers)
         for job in workload.jobs:
             if not able(job, nodes, job.max_gpus):
@@ -267,7 +261,6 @@ def _mean_speed(
 
 
 def _like(job: Job) -> tuple[Any, ...]:
-    """Return what a job's speeds and restarts follow from."""
     goodput = job.goodput and job.goodput.numbers
     types = (job.gpu_type, job.accepted_types, *job.rates.items())
     gpus = (job.gpus, job.min_gpus, job.max_gpus, job.gpus_per_worker)

@@ -12,7 +12,7 @@ from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.jobs import Arrays, Vector
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.synergy_orders import ORDERS, Best
+from dlsched.simulation.policies.synergy_orders import ORDERS, keys
 from dlsched.simulation.policies.synergy_rounds import (
     INDIFFERENT,
     OPT,
@@ -50,9 +50,7 @@ class Synergy(BasePolicy):
         ``"greedy"`` the whole queue is tried; so with ``"drf"`` and ``"tetris"``, which also order
         it.
     order
-        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (also
-        ``"ftf"``), ``"ftf_least"`` or this library's ``"prices"``; see
-        `dlsched.simulation.policies.synergy_orders`.
+        One of `dlsched.simulation.policies.synergy_orders.ORDERS`; ``"prices"`` is of this library.
     interval
         Seconds of a round.
     **options
@@ -75,8 +73,9 @@ class Synergy(BasePolicy):
         super().__init__("tune" if method is None else method, **options)
         if order not in ORDERS:
             raise UnknownName("order", order, ORDERS)
-        orders_itself = isinstance(self.method, str) and self.method in ("drf", "tetris")
-        self.order = self.method if orders_itself else order
+        named = self.method if isinstance(self.method, str) else ""
+        self.order = named if named in ("drf", "tetris") else order
+        self._walking, self._indifferent = named in WALKING, named in INDIFFERENT
         self.interval = interval
         self._solver: RoundSolver | None = None
         self._given: Sequence[tuple[int, Given]] = ()
@@ -93,33 +92,28 @@ class Synergy(BasePolicy):
             options = {**self.options, "seed": state.seed}
             solver = self._solver = RoundSolver(state.workload, state.cluster, self.method, options)
         jobs = state.arrays
-        order = self._sorted(state, jobs, solver.best)
-        walking = isinstance(self.method, str) and self.method in WALKING
+        quick = self.method != "proportional"
+        key = keys(self.order, state, jobs, solver.best, quick)
+        order = np.lexsort((jobs.job, key))
         chosen = order[
             _candidates(jobs, order, solver.kind, state.cluster.gpus)
-            if walking
+            if self._walking
             else select(jobs.gpus[order], state.cluster.gpus)
         ]
         positions = jobs.job[chosen].tolist()
         remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
-        given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
+        given, solved = solver.solve(positions, may_wait=self._walking, remaining=remaining)
         held = state.allocations if self.method != OPT else _places(state.allocations)
         if given == self._given and held.keys() == {state.workload.jobs[j].id for j, _ in given}:
             # As a round ago: all jobs would stay.
             return Decision(solved=solved)
         self._given = given
-        if isinstance(self.method, str) and self.method in INDIFFERENT:
+        if self._indifferent:
             given = renamed(given, held, [server.id for server in state.cluster.servers])
         allocations = _allocations(state, given, held)
         start = {name: new for name, new in allocations.items() if held.get(name) != new}
         preempt = [name for name in held if name not in allocations]
         return Decision(start, preempt, solved=solved)
-
-    def _sorted(self, state: State, jobs: Arrays, best: Best) -> Vector:
-        """Return the positions in `jobs`, first of the order first; ties by submission."""
-        quick = self.method != "proportional"
-        key = ORDERS[self.order](state, jobs, best, quick)
-        return np.lexsort((jobs.job, key))
 
 
 def select(gpus: Vector, free: int) -> Vector:

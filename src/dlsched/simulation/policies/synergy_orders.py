@@ -19,9 +19,9 @@ A job costs its remaining work times kappa_k, the least that its work takes of w
 cheapest is first. With GPUs alone as a resource that is the order by remaining GPU time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.clock import TICKS
 
 Keys: TypeAlias = NDArray[np.float64]
+ORDERS: Final = ("fifo", "srtf", "las", "ftf_largest", "ftf_least", "drf", "tetris", "prices")
+"""The orders by name; ``"srtf"`` is by remaining time, ``"las"`` by attained GPU time."""
 
 
 class Demands(NamedTuple):
@@ -68,71 +70,49 @@ class Best(NamedTuple):
     demands: Demands
 
 
-def fifo(_state: State, jobs: Arrays, _best: Best, _quick: bool) -> Keys:
-    """Return the time of submission."""
-    return jobs.submit.astype(float)
+def keys(order: str, state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
+    """Return the keys by which an order of `ORDERS` sorts jobs, least first.
 
+    ``"drf"``
+        The dominant share of the best case.
+    ``"tetris"``
+        The remaining time, weighted by the sum of the best case's shares: a key of the job alone,
+        as in the public code. Tetris itself takes into account how a demand is aligned with what a
+        server has free.
+    ``"ftf_least"``, ``"ftf_largest"``
+        The finish-time fairness: the time since submission plus the remaining time, over the
+        running time at the proportional share, which stands for that on a fair share of the cluster
+        **(D)**. The authors' public code takes the least first; Themis, which the paper cites, the
+        largest. The paper itself states no order.
+    ``"prices"``
+        What the rest of the job costs, see above.
 
-def srtf(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the remaining time."""
-    return remaining(jobs, best, quick)
-
-
-def las(_state: State, jobs: Arrays, _best: Best, _quick: bool) -> Keys:
-    """Return the attained GPU time."""
-    return jobs.service.astype(float)
-
-
-def ftf_largest(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return minus the finish-time fairness: jobs whose completion is relatively latest first.
-
-    So does Themis, which the paper cites; the paper itself states no order.
+    Parameters
+    ----------
+    quick
+        Whether remaining times are those at the best case: for every method but
+        ``"proportional"``, so that they differ in the allocation alone **(D)**. The paper states no
+        speed; its public code takes the best case's for TUNE and GREEDY only.
     """
-    return -ftf_least(state, jobs, best, quick)
-
-
-def ftf_least(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the finish-time fairness of each job; the authors' public code takes the least first.
-
-    It is the time since submission plus the remaining time, over the running time at the
-    proportional share, which stands for that on a fair share of the cluster **(D)**.
-    """
-    work = np.array([state.workload.jobs[j].known_ticks for j in jobs.job.tolist()], float)
-    elapsed = float(state.time) * TICKS - jobs.submit.astype(float)
-    fair: Keys = (elapsed + remaining(jobs, best, quick)) / np.maximum(work, 1.0)
-    return fair
-
-
-def drf(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
-    """Return the dominant share of the best case."""
-    dominant: Keys = best.shares[jobs.job].max(axis=1)
-    return dominant
-
-
-def tetris(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the remaining time, weighted by the sum of the best case's shares.
-
-    It is a key of the job alone, as in the public code; Tetris itself takes into account how a
-    demand is aligned with what a server has free.
-    """
-    weighted: Keys = remaining(jobs, best, quick) * best.shares[jobs.job].sum(axis=1)
-    return weighted
-
-
-def prices(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
-    """Return what the rest of the job costs at the prices of the jobs present (of this library)."""
-    return costs(best.demands, jobs.job, jobs.remaining.astype(float))
-
-
-def remaining(jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the remaining time in microseconds.
-
-    It is that at the best case if `quick`: for every method but ``"proportional"``, so that they
-    differ in the allocation alone **(D)**. The paper states no speed; its public code takes the
-    best case's for TUNE and GREEDY only.
-    """
-    time = jobs.remaining.astype(float)
-    return time / best.speedup[jobs.job] if quick else time
+    left = jobs.remaining.astype(float)
+    if order == "prices":
+        return costs(best.demands, jobs.job, left)
+    if quick:
+        left = left / best.speedup[jobs.job]
+    shares, found = best.shares[jobs.job], left
+    if order == "fifo":
+        found = jobs.submit.astype(float)
+    elif order == "las":
+        found = jobs.service.astype(float)
+    elif order == "drf":
+        found = shares.max(axis=1)
+    elif order == "tetris":
+        found = left * shares.sum(axis=1)
+    elif order.startswith("ftf"):
+        work = np.array([state.workload.jobs[j].known_ticks for j in jobs.job.tolist()], float)
+        elapsed = float(state.time) * TICKS - jobs.submit.astype(float)
+        found = (elapsed + left) / np.maximum(work, 1.0)
+    return -found if order == "ftf_largest" else found
 
 
 def demands(instance: Instance) -> Demands:
@@ -210,17 +190,3 @@ def _prices(shares: Sequence[Keys], work: Keys) -> Keys:
         return np.full(resources, 1 / resources)
     prices: Keys = np.maximum(result.x[:resources], 0.0)
     return prices
-
-
-ORDERS: Mapping[str, Callable[[State, Arrays, Best, bool], Keys]] = {
-    "fifo": fifo,
-    "srtf": srtf,
-    "las": las,
-    "ftf": ftf_largest,
-    "ftf_largest": ftf_largest,
-    "ftf_least": ftf_least,
-    "drf": drf,
-    "tetris": tetris,
-    "prices": prices,
-}
-"""Keys of the orders, least first."""

@@ -67,13 +67,7 @@ class Tiresias(OrderingPolicy):
         self.keeps_to = frozenset((TYPE,)) if one_type else None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
-        """Refuse a job that asks for more GPUs than it can ever have.
-
-        Raises
-        ------
-        PolicyError
-            Naming the job.
-        """
+        """Refuse a job that asks for more GPUs than it can ever have."""
         super().check(workload, cluster)
         if self.one_type:
             require_one_type(self.name, workload, cluster)

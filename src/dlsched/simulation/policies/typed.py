@@ -41,9 +41,13 @@ def views_by_submission(state: State) -> list[JobView]:
 
 def supply(state: State) -> dict[str, int]:
     """Return the GPUs of each type on the servers that may be used, in the cluster's order."""
+    return _by_kind(view.server for view in state.servers)
+
+
+def _by_kind(servers: Iterable[Server]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for view in state.servers:
-        total[kind_of(view.server)] += view.server.gpus
+    for server in servers:
+        total[kind_of(server)] += server.gpus
     return total
 
 
@@ -59,16 +63,8 @@ def rates_of(job: Job, kinds: Iterable[str]) -> dict[str, Number]:
 
 
 def require_one_type(policy: str, workload: Workload, cluster: Cluster) -> None:
-    """Refuse a job that asks for more GPUs than there are of any type on which it may run.
-
-    Raises
-    ------
-    PolicyError
-        Naming the job.
-    """
-    total: Counter[str] = Counter()
-    for server in cluster.servers:
-        total[kind_of(server)] += server.gpus
+    """Refuse a job that asks for more GPUs than there are of any type on which it may run."""
+    total = _by_kind(cluster.servers)
     for job in workload.jobs:
         most = max((total[kind] for kind in rates_of(job, total)), default=0)
         require_room(policy, job, most, "the servers of one type have at most")

@@ -4,7 +4,7 @@ Each job in turn runs if it and all those before it that run fit together, by th
 and servers (`Eligibility`): a maximum flow, kept up to date. GPUs may be of several server classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -165,15 +165,29 @@ def walk(
     return start, stop
 
 
-def place_by_class(
-    state: State, start: list[int], stop: list[int], vacant: Vector, room: Room
+def changes(
+    state: State,
+    start: Sequence[int],
+    stop: Sequence[int],
+    vacant: Vector,
+    room: Room | None = None,
 ) -> Decision:
-    """Return the decision that stops jobs, then places others where room was kept for them."""
+    """Return the decision that stops jobs, then places others; both are positions in the workload.
+
+    Parameters
+    ----------
+    vacant
+        Free GPUs before it, as `Placement` takes them.
+    room
+        What was kept for the jobs that start; None if each may be anywhere.
+    """
     every, where = state.workload.jobs, state.where
     placement = Placement(state.cluster, vacant)
     preempt = [every[j].id for j in stop]
     for name in preempt:
         placement.release(state.allocations[name])
+    if room is None:
+        return Decision(placement.place_all(every[j] for j in start), preempt)
     placed: dict[Id, Allocation] = {}
     for j in start:
         found = _place(every[j], room.given[int(where.of_job[j])], where.of_server, placement)

@@ -214,7 +214,6 @@ def require_places(workload: Workload, cluster: Cluster, where: Eligibility) -> 
 
 
 def _nowhere(job: Job, cluster: Cluster, room: int) -> str:
-    """Return the message for a job that fits nowhere."""
     found: dict[str, tuple[str, dict[str, None]]] = {}
     for server in cluster.servers:
         reason = obstacle(job, server)

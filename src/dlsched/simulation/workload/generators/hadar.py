@@ -1,7 +1,7 @@
 """The workload and the cluster of Hadar's simulation (section IV)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -40,24 +40,14 @@ GAIN: Final = 0.9
 """Exponent of the number of GPUs in drawn rates **(D)**."""
 
 
-def hadar_cluster(machines: int = 15, gpus: int = 4, types: Sequence[str] = TYPES) -> Cluster:
+def hadar_cluster(machines: int = 15, gpus: int = 4) -> Cluster:
     """Return the machines of section IV, each with GPUs of one type: 20 GPUs of each of three.
 
-    Parameters
-    ----------
-    machines, gpus
-        Number of machines, and of GPUs on each.
-    types
-        Types of GPUs; as many machines of each as of the others, the first ones one more.
+    Of other numbers of machines the first types have one more.
     """
-    counts = [len(range(i, machines, len(types))) for i in range(len(types))]
-    return Cluster.of(
-        [
-            {"gpus": gpus, "gpu_type": kind, "count": count}
-            for kind, count in zip(types, counts, strict=True)
-            if count
-        ]
-    )
+    counts = [len(range(i, machines, len(TYPES))) for i in range(len(TYPES))]
+    kinds = zip(TYPES, counts, strict=True)
+    return Cluster.of([{"gpus": gpus, "gpu_type": kind, "count": n} for kind, n in kinds if n])
 
 
 def hadar_workload(

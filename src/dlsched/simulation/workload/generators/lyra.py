@@ -31,6 +31,9 @@ NORMALISED_GPUS: Final = 4
 that a job has twice as many workers there (section 2.1), and as many samples per second. By
 section 7.5 three servers compute as much as one of training, which is 2.7 GPUs each."""
 
+NOISE: Final = 0.005
+"""Standard deviation of the utilisation **(D)**. It is below the bursts of 2 % in 5 minutes of the
+paper's trace (section 7.1): the headroom is there to absorb these."""
 OWN_TYPE, LOAN_TYPE = "V100", "T4"
 """Types of the GPUs of training and on loan (section 7.1)."""
 SCENARIOS: Final = ("basic", "advanced", "heterogeneous", "ideal")
@@ -47,9 +50,7 @@ s, comes out at "paper-high" only. By Table 8's percentiles it is at most 2,750 
 longest 1 %, which would then have to wait for nine hours."""
 
 
-def inference_load(
-    days: float, *, noise: float = 0.005, seed: int = 0, step: int = STEP
-) -> NDArray[np.float64]:
+def inference_load(days: float, *, seed: int = 0, step: int = STEP) -> NDArray[np.float64]:
     """Return the share of the inference cluster in use, by steps: like Figure 1, and made up.
 
     A power of a cosine with the period of a day, from 0.42 to 0.95 and 0.65 in the mean, plus
@@ -57,9 +58,6 @@ def inference_load(
 
     Parameters
     ----------
-    noise
-        Standard deviation of the deviations. The default is below the bursts of 2 % in 5 minutes
-        of the paper's trace (section 7.1): the headroom is there to absorb these.
     step
         Seconds of a step.
 
@@ -70,7 +68,7 @@ def inference_load(
     time = np.arange(0, days * DAY, step)
     wave = (1 + np.cos(2 * np.pi * (time / DAY - PEAK_HOUR / 24))) / 2
     load = LOWEST + (HIGHEST - LOWEST) * wave**SHARPNESS
-    load += noise * np.random.default_rng(seed).standard_normal(len(time))
+    load += NOISE * np.random.default_rng(seed).standard_normal(len(time))
     return np.clip(load, LOWEST, HIGHEST)
 
 
@@ -101,7 +99,6 @@ def lyra_cluster(
     days: float = 15,
     loaning: bool = True,
     loan_gpus: int = NORMALISED_GPUS,
-    noise: float = 0.005,
     step: int = STEP,
     seed: int = 0,
 ) -> Cluster:
@@ -119,7 +116,7 @@ def lyra_cluster(
         Whether servers are lent; otherwise there are those of training only.
     loan_gpus
         GPUs that an inference server counts for, in GPUs of training.
-    noise, step, seed
+    step, seed
         Of `inference_load`.
     """
     servers = [
@@ -132,7 +129,7 @@ def lyra_cluster(
         {"id": f"i{i + 1}", "gpus": loan_gpus, "gpu_type": LOAN_TYPE, "pool": LOAN}
         for i in range(inference)
     ]
-    load = inference_load(2 * days + 7, noise=noise, seed=seed, step=step).tolist()
+    load = inference_load(2 * days + 7, seed=seed, step=step).tolist()
     loans = loan_schedule(inference, load, step)
     return Cluster.parse({"servers": servers, "loans": loans}, "the generator")
 
@@ -147,7 +144,6 @@ def lyra_workload(
     elastic: bool = True,
     elastic_share: float | None = None,
     scaling_loss: float = 0,
-    loan_speed: float | None = None,
     wrong: float = 0.0,
     checkpoints: float = 0.0,
     most_days: float = 5,
@@ -187,10 +183,6 @@ def lyra_workload(
         these, 5 % of the jobs. In Ideal all are.
     scaling_loss
         Share of its throughput that each added worker loses; 0.2 in Figures 8 and 16.
-    loan_speed
-        Speed of a GPU on loan, that of a training GPU being 1; by it jobs have rates on ``"V100"``
-        and ``"T4"``, the types of `lyra_cluster`. None: as fast as a training GPU, as GPUs on loan
-        are counted normalised; they have no rates.
     wrong
         Share of jobs whose running time is estimated wrongly, by up to 25 % (Table 9).
     checkpoints
@@ -210,8 +202,6 @@ def lyra_workload(
     if preset not in PRESETS:
         raise UnknownName("preset", preset, list(PRESETS))
     load = PRESETS[preset] if load is None else load
-    if loan_speed is not None and not 0 < loan_speed < math.inf:
-        raise OptionError("loan_speed is the speed of a GPU, above 0")
     positive = all(0 < value < math.inf for value in (training, days, load, most_days))
     if not positive or not min(wrong, checkpoints) >= 0:
         raise OptionError("training, days, load and most_days must be above 0, shares from 0")
@@ -244,8 +234,6 @@ def lyra_workload(
             row |= {"min_gpus": gpus, "max_gpus": 2 * gpus, "scaling_loss": scaling_loss}
         if row["heterogeneous"] and not ideal:
             row["mixed_efficiency"] = MIXED_EFFICIENCY
-        if loan_speed is not None:
-            row |= {"gpu_type": OWN_TYPE, "rates": {OWN_TYPE: 1, LOAN_TYPE: loan_speed}}
         if mistaken[j]:
             row["estimate"] = max(1, round(work * float(factor[j])))
         rows.append(row)
@@ -253,17 +241,15 @@ def lyra_workload(
     return Workload.parse({"name": name, "jobs": rows}, "the generator")
 
 
-def with_wrong_estimates(
-    workload: Workload, share: float, *, margin: float = MARGIN, seed: int = 0
-) -> Workload:
+def with_wrong_estimates(workload: Workload, share: float, *, seed: int = 0) -> Workload:
     """Return a workload in which policies are told wrong running times of some jobs.
+
+    The relative error is uniform, up to 25 %.
 
     Parameters
     ----------
     share
         Share of the jobs, each drawn independently.
-    margin
-        Largest relative error, which is uniform.
     seed
         Seed of the random numbers. Of the same seed, the jobs that are wrong with a smaller share
         are wrong with a larger one, too, and by as much.
@@ -271,12 +257,12 @@ def with_wrong_estimates(
     Raises
     ------
     OptionError
-        If `share` or `margin` is not from 0 to 1.
+        If `share` is not from 0 to 1.
     """
-    if not (0 <= share <= 1 and 0 <= margin < 1):
-        raise OptionError("the share of wrong estimates is from 0 to 1, the margin below 1")
+    if not 0 <= share <= 1:
+        raise OptionError("the share of wrong estimates is from 0 to 1")
     rng = np.random.default_rng([seed, 3])
-    factor = 1 + margin * rng.uniform(-1, 1, len(workload.jobs))
+    factor = 1 + MARGIN * rng.uniform(-1, 1, len(workload.jobs))
     mistaken = rng.random(len(workload.jobs)) < share
     jobs = tuple(
         job.model_copy(update={"estimate": max(1e-6, round(float(job.work) * factor[j], 6))})

@@ -34,6 +34,7 @@ PRESETS: Final = {"paper-low": 2.0, "paper": 3.5, "paper-high": 5.0}
 GPUs were allocated at "paper", 98.5 after two hours, of the printed 98 (section 5.2); about 96 at
 "paper-low". The printed preemption of each workload does not come out: there were .3 and .2."""
 MACHINE_GPUS: Final = 8
+TENANTS: Final = 12
 SAMPLE: Final = 20_000
 """Workloads that are drawn to estimate means, and of which those that run at 0 are drawn."""
 MOST_RUNNING: Final = 2000
@@ -47,13 +48,12 @@ def mast_cluster(
     *,
     types: int = 2,
     cpu_machines: int = 0,
-    uneven: float = 0.3,
     seed: int = 0,
 ) -> Cluster:
     """Draw regions of clusters of machines with 8 GPUs each, and of machines without GPUs.
 
     The types of GPU are unevenly distributed over the clusters, as in Figure 2 **(D)**: the part of
-    each is its mean times 1 - `uneven` to 1 + `uneven`, uniform.
+    each is its mean times 0.7 to 1.3, uniform.
 
     Parameters
     ----------
@@ -64,8 +64,6 @@ def mast_cluster(
     cpu_machines
         Machines without GPUs of each cluster; 0 for workloads with GPUs only. With as many as GPUs
         about 70 % of the workloads use GPUs, as in section 5.1.
-    uneven
-        From 0 to below 1.
     seed
         Seed of the random numbers.
 
@@ -74,8 +72,8 @@ def mast_cluster(
     OptionError
         If an option is out of its range.
     """
-    if min(regions, clusters, machines) < 1 or cpu_machines < 0 or not 0 <= uneven < 1:
-        raise OptionError("regions, clusters, machines are at least 1, uneven from 0 to below 1")
+    if min(regions, clusters, machines) < 1 or cpu_machines < 0:
+        raise OptionError("regions, clusters, machines are at least 1, cpu_machines at least 0")
     if not 1 <= types <= min(len(TYPES), machines):
         raise OptionError(f"types={types} must be from 1 to {min(len(TYPES), machines)}")
     rng = np.random.default_rng(seed)
@@ -83,7 +81,7 @@ def mast_cluster(
     for r in range(regions):
         for c in range(clusters):
             place = {"region": f"r{r + 1}", "cluster": f"c{c + 1}"}
-            parts = rng.uniform(1 - uneven, 1 + uneven, types)
+            parts = rng.uniform(0.7, 1.3, types)
             edges = np.rint(np.cumsum(parts) / parts.sum() * machines).astype(int).tolist()
             for kind, start, end in zip(TYPES, [0, *edges], edges, strict=False):
                 row = {"gpus": MACHINE_GPUS, "gpu_type": kind, "count": end - start}
@@ -99,10 +97,8 @@ def mast_workload(
     preset: str = "paper",
     load: float | None = None,
     scale: float = 1.0,
-    tenants: int = 12,
     quota: float = 0.9,
     seed: int = 0,
-    name: str | None = None,
 ) -> Workload:
     """Draw the workloads of some hours for a cluster, and those that run at the beginning.
 
@@ -135,8 +131,6 @@ def mast_workload(
         What arrives over what the cluster can do, above 0, instead of the preset's.
     scale
         Factor of the durations; start-up times stay.
-    tenants
-        Number of tenants.
     quota
         Sum of the quotas over the cluster's GPUs, but for their least value.
     seed
@@ -153,14 +147,12 @@ def mast_workload(
         raise UnknownName("preset", preset, list(PRESETS))
     load = PRESETS[preset] if load is None else load
     positive = all(0 < value < math.inf for value in (hours, load, scale))
-    if not positive or not quota >= 0 or tenants < len(PRIORITIES):
-        raise OptionError(
-            f"hours, load and scale are above 0, quota is from 0, tenants from {len(PRIORITIES)}"
-        )
+    if not positive or not quota >= 0:
+        raise OptionError("hours, load and scale are above 0, quota is from 0")
     if any(None in (s.region, s.cluster, s.gpu_type) for s in cluster.servers):
         raise OptionError("a server has no region, cluster or gpu_type; take mast_cluster")
     rng = np.random.default_rng(seed)
-    draw = _Draw(rng, cluster, scale, tenants)
+    draw = _Draw(rng, cluster, scale)
     rows = [row for kind in draw.supply for row in draw.running(kind)]
     for kind in draw.supply:
         rows += draw.arriving(kind, load, hours)
@@ -175,16 +167,12 @@ def mast_workload(
     quotas = {
         tenant: max(least, round(quota * total * share)) for tenant, share in draw.shares.items()
     }
-    data = {"name": name or f"mast-{hours:g}h-{load:g}", "jobs": rows, "quotas": quotas}
+    data = {"name": f"mast-{hours:g}h-{load:g}", "jobs": rows, "quotas": quotas}
     return Workload.parse(data, "the generator")
 
 
 class _Draw:
-    """Draws workloads for a cluster."""
-
-    def __init__(
-        self, rng: np.random.Generator, cluster: Cluster, scale: float, tenants: int
-    ) -> None:
+    def __init__(self, rng: np.random.Generator, cluster: Cluster, scale: float) -> None:
         self.rng = rng
         self.scale = scale
         self.supply: Counter[str] = Counter()
@@ -203,7 +191,7 @@ class _Draw:
         self.owners: list[list[str]] = []
         self.shares: dict[str, float] = {}
         for p, share in enumerate(shares.tolist(), 1):
-            count = max(1, round(share * tenants))
+            count = max(1, round(share * TENANTS))
             names = [f"p{p}t{t + 1}" for t in range(count)]
             self.owners.append(names)
             self.shares |= dict.fromkeys(names, share / len(names))
@@ -221,7 +209,6 @@ class _Draw:
         return np.where(exact < 0.75 * MACHINE_GPUS, small, whole).astype(np.int64)
 
     def seconds(self, kind: str, n: int) -> NDArray[np.float64]:
-        """Draw durations."""
         hours = quantiles(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
         return np.maximum(1.0, np.rint(3600 * self.scale * hours))
 

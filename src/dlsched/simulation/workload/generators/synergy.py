@@ -37,7 +37,6 @@ def synergy_workload(
     memory_per_gpu: float = 62.5,
     scale: float = 1.0,
     seed: int = 42,
-    name: str | None = None,
 ) -> Workload:
     """Draw a workload as in Synergy's simulations.
 
@@ -101,7 +100,7 @@ def synergy_workload(
     used = sorted({row["profile"] for row in rows})
     weights = "-".join(f"{weight:g}" for weight in read_split(split))
     data = {
-        "name": name or f"synergy-{jobs}-{weights}-{'multi' if multi else 'single'}",
+        "name": f"synergy-{jobs}-{weights}-{'multi' if multi else 'single'}",
         "jobs": rows,
         "matrices": {model: {**models[model].profile, "share": share} for model in used},
     }
@@ -109,7 +108,6 @@ def synergy_workload(
 
 
 def _running_time(rng: random.Random) -> float:
-    """Return a running time in seconds."""
     low, high = EXPONENTS[rng.random() >= SHORT]
     seconds: float = 60 * 10 ** rng.uniform(low, high)
     return seconds
