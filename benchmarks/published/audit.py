@@ -17,8 +17,8 @@ import numpy as np
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Job, Workload
 from dlsched.simulation.audit import Findings
-from dlsched.simulation.log import DecisionRow, Ending, Segment
-from published.log import Log
+from dlsched.simulation.log import Ending, Segment
+from published.log import DecisionRow, Log
 
 TOLERANCE = 1e-9
 MOST_SLACK = 1e-3

@@ -6,7 +6,7 @@ last completion; ``slack``, the seconds within which two events are one; and whe
 0 and all others hold GPUs beside each other, ``layers``, which is ``"priority"``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Log:
@@ -25,3 +25,15 @@ class Log:
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         """Return the rows of a table."""
         return self.tables[table]
+
+
+class DecisionRow(NamedTuple):
+    """A row of the table ``decisions``."""
+
+    time: int
+    cause: str
+    waiting: int
+    running: int
+    started: int
+    preempted: int
+    solved: str

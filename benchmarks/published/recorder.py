@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from dlsched.simulation.log import DecisionRow, Ending, Segment
-from published.log import Log
+from dlsched.simulation.log import Ending, Segment
+from published.log import DecisionRow, Log
 
 Held = TypeVar("Held")
 """What a job holds, as far as a segment lasts only while it stays the same."""

@@ -78,18 +78,6 @@ class Segment(NamedTuple):
     ending: Ending
 
 
-class DecisionRow(NamedTuple):
-    """A row of the table ``decisions``."""
-
-    time: int
-    cause: str
-    waiting: int
-    running: int
-    started: int
-    preempted: int
-    solved: str
-
-
 class Column(NamedTuple):
     """What a column of a table holds: its type, and the check of a value ``{0}``, both in SQL."""
 

@@ -150,11 +150,9 @@ class Demands(NamedTuple):
     kinds: tuple[Kind, ...]
     classes: int = 1
 
-    @property
-    def alone(self) -> list[tuple[Fraction, ...]]:
-        """Weights by which each resource counts alone."""
-        resources = range(len(self.resources))
-        return [tuple(Fraction(i == k) for i in resources) for k in resources]
+    def alone(self, k: int) -> list[Fraction]:
+        """Return weights by which one resource counts alone."""
+        return [Fraction(i == k) for i in range(len(self.resources))]
 
     @property
     def lengths(self) -> tuple[int, ...]:

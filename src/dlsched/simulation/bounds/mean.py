@@ -298,7 +298,7 @@ class PriceAscent:
         relaxation
             Whose intervals it takes.
         """
-        machines = [pool(d, weights) for weights in d.alone[: d.classes]]
+        machines = [pool(d, d.alone(k)) for k in range(d.classes)]
         rates = [max(rate for _, rate in machine.steps) or 1 for machine in machines]
         uses = [[min((m.uses[k] for m in kind.modes if m.uses[k]), default=None)
                  for kind in d.kinds] for k in range(d.classes)]  # fmt: skip
@@ -428,19 +428,14 @@ def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
 
 def prove(d: Demands) -> Proof:
     """Return weights and prices for jobs that have their GPUs to themselves."""
-    starts = [ONE]
-    if len(d.resources) > 1:
-        # Those by which all jobs take longest; one resource alone, where that says more.
-        starts = [capacity_weights(d)]
-        best = max((*starts, *d.alone), key=lambda weights: of_pool(d, weights)[0])
-        starts = list(dict.fromkeys((*starts, best)))
-    searches = [PriceAscent.of(d, weights) for weights in starts]
+    weights = capacity_weights(d)
+    searches = [PriceAscent.of(d, weights)]
     classes = range(d.classes)
     if not all(any(m.uses[k] for m in kind.modes) for kind in d.kinds for k in classes):
         searches.append(PriceAscent.of_classes(d, searches[0].relaxation))
     for search in searches:
         search.run()
-    return Proof(starts[-1], max(searches, key=lambda search: search.best).best_prices)
+    return Proof(weights, max(searches, key=lambda search: search.best).best_prices)
 
 
 def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:

@@ -81,7 +81,9 @@ class Engine:
         committed = time.monotonic()
         took = 0.0
         while not self.over:
-            self._step()
+            causes = self.advance()
+            if causes is not None:
+                self.decide(causes)
             now = time.monotonic()
             late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
             most = max(COMMIT_ROWS, len(self.holdings.active)) if resumable else COMMIT_ROWS
@@ -104,8 +106,15 @@ class Engine:
 
     # Events.
 
-    def _step(self) -> None:
-        """Go to the next moment, do what happens then, and let the policy decide."""
+    def advance(self) -> tuple[str, ...] | None:
+        """Go to the next moment, and do what happens then.
+
+        Returns
+        -------
+        tuple
+            Why the policy has to decide now; None if it has not. Without jobs there is nothing to
+            decide but the loan.
+        """
         arrival, end, plan = (
             self.arrivals[self.arrived],
             self.holdings.next_end(),
@@ -142,7 +151,11 @@ class Engine:
         asked = (self.on_events and causes) or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
         if asked or first or self._in_use() > self.loan:
-            self._decide(tuple(causes))
+            if self.holdings.active:
+                return tuple(causes)
+            usable = self.holdings.resources.gpus
+            self._return([name for name in self.pool if name in usable][self.loan :])
+        return None
 
     def _refuse_moment(self, now: float) -> None:
         if now == NEVER:
@@ -205,24 +218,25 @@ class Engine:
 
     # Decisions.
 
-    def _decide(self, causes: tuple[str, ...]) -> None:
-        """Let the policy decide; without jobs there is nothing to decide but the loan."""
-        if not self.holdings.active:
-            usable = self.holdings.resources.gpus
-            self._return([name for name in self.pool if name in usable][self.loan :])
-            return
+    def decide(self, causes: tuple[str, ...]) -> None:
+        """Ask the policy, and do what it decides.
+
+        Raises
+        ------
+        PolicyError
+            If that is impossible, or jobs would wait for ever.
+        """
         try:
             self._apply(causes)
         except PolicyError as error:
             raise PolicyError(f"{self._who()}: {error}") from error.__cause__
 
     def _apply(self, causes: tuple[str, ...]) -> None:
-        """Ask the policy, and do what it decides."""
         holdings = self.holdings
         running = len(holdings.held)
         waiting = len(holdings.active) - running
         began = time.perf_counter()
-        decision = self._asked(self._state(causes))
+        decision = self._asked(self.state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
         started, moved, preempted = holdings.change(self.now, self.decisions, decision)
         if self.pool or decision.returned:
@@ -268,7 +282,8 @@ class Engine:
             raise PolicyError(f"{what}; return a dlsched.simulation.Decision")
         return decision
 
-    def _state(self, causes: tuple[str, ...]) -> State:
+    def state(self, causes: tuple[str, ...]) -> State:
+        """Return the state at this moment."""
         counts = self.decisions, self.loan, self.seed, self.last
         return State(self.holdings, self.now, causes, *counts)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,13 +102,11 @@ def explain(
     """
     import pandas as pd
 
-    order = np.lexsort((waiting["submit"].to_numpy(), waiting["eligible"].to_numpy()))
-    waiting = waiting.iloc[order].reset_index(drop=True)
+    waiting = waiting.sort_values(["eligible", "submit"], ignore_index=True)
     timeline = Timeline(waiting, holding, capacity, others, usable)
     no_room = np.zeros(len(waiting))
     behind = np.zeros(len(waiting))
-    begin, end = (np.searchsorted(timeline.moments, waiting[c]) for c in ("eligible", "start"))
-    places = zip(timeline.kind_of, timeline.queue_of, begin.tolist(), end.tolist(), strict=True)
+    places = zip(timeline.kind_of, timeline.queue_of, *timeline.spans, strict=True)
     for j, (kind, queue, first, last) in enumerate(places):
         fits = timeline.fits[kind][first:last]
         length = timeline.lengths[first:last]
@@ -118,38 +116,30 @@ def explain(
     submit, eligible, start = (
         waiting[name].to_numpy(float) for name in ("submit", "eligible", "start")
     )
-    jobs = waiting[["id", "gpus"]].copy()
-    jobs["wait"] = start - submit
-    jobs["not_eligible"] = eligible - submit
-    jobs["no_room"] = no_room
-    jobs["behind"] = behind
+    jobs = waiting[["id", "gpus"]].assign(
+        wait=start - submit, not_eligible=eligible - submit, no_room=no_room, behind=behind
+    )
     # Sums of floats: what is left of a wait that is explained is 0 up to rounding.
     left = start - eligible - no_room - behind
     jobs["held_back"] = np.where(np.abs(left) < 1e-6 * np.maximum(1, start - eligible), 0, left)
     jobs["held_back_without_cpus"] = jobs["held_back"]
     jobs = jobs[jobs["wait"] > 0].reset_index(drop=True)
-    causes = list(CAUSES)
-    hours = jobs[causes].sum() / 3600
-    gpu_hours = jobs[causes].mul(jobs["gpus"], axis=0).sum() / 3600
-    total = float(hours.sum())
-    table = pd.DataFrame(
-        {
-            "cause": list(CAUSES.values()),
-            "hours": hours.to_numpy(),
-            "gpu_hours": gpu_hours.to_numpy(),
-            "share": hours.to_numpy() / total if total else np.zeros(len(causes)),
-        }
-    )
+    seconds = jobs[list(CAUSES)]
+    hours = seconds.sum().to_numpy() / 3600
+    gpu_hours = seconds.mul(jobs["gpus"], axis=0).sum().to_numpy() / 3600
+    table = pd.DataFrame({"cause": list(CAUSES.values()), "hours": hours, "gpu_hours": gpu_hours})
+    table["share"] = hours / (hours.sum() or 1.0)
     return Explanation(table, jobs)
 
 
 class Timeline:
     """Which kinds of jobs fit, and who is blocked, between each two events of a record.
 
-    `kind_of` and `queue_of` are by waiting job. By interval, of `lengths` seconds from one of the
-    `moments` to the next: whether a job of each kind `fits`, where one waits; the first
-    place in each queue that waits and does not fit (`blocked`); and the seconds in which the first
-    of each queue does not fit, or began to within the last cycle (`in_order`).
+    `kind_of`, `queue_of` and `spans`, the first interval and the one after the last, are by waiting
+    job. By interval, of `lengths` seconds from one of the moments to the next: whether a job of
+    each kind `fits`, where one waits; the first place in each queue that waits and does not fit
+    (`blocked`); and the seconds in which the first of each queue does not fit, or began to within
+    the last cycle (`in_order`).
     """
 
     def __init__(
@@ -160,143 +150,115 @@ class Timeline:
         others: pd.DataFrame,
         usable: NDArray[np.bool_],
     ) -> None:
-        self._index = {name: i for i, name in enumerate(capacity.nodes["name"])}
-        self._free = capacity.nodes["gpus"].to_numpy(float).copy()
-        self._begin = waiting["eligible"].to_numpy(float)
-        self._end = waiting["start"].to_numpy(float)
         partitions = [name if isinstance(name, str) else None for name in waiting["partition"]]
         shapes = map(_shape, waiting["nodes"], waiting["gpus"], waiting["cpus"])
         needs = list(zip(partitions, waiting["class"].tolist(), shapes, strict=True))
         queues, self.queue_of = _numbered(partitions)
-        kinds, self.kind_of = _numbered(needs)
-        self._shapes = [np.array(shape) for _, _, shape in kinds]
-        self._queue_of_kind = [queues.index(name) for name, _, _ in kinds]
-        self._nodes = [np.flatnonzero(usable[c]) for _, c, _ in kinds]
-        held = [*_held(holding, self._index), *_held_cpus(others, self._index)]
-        self._free_cpus = self._cpus(capacity, held)
-        times = [(start, end) for start, end, *_ in held]
-        moments = np.concatenate((self._begin, self._end, np.array(times).ravel()))
-        self.moments: NDArray[np.float64] = np.unique(moments)
-        self.lengths = np.diff(self.moments, append=self.moments[-1:])
-        size = len(self.moments)
-        self.fits = np.zeros((len(kinds), size), np.bool_)
-        self.blocked = np.full((len(queues), size), NOBODY, np.int64)
-        self.in_order = np.zeros((len(queues), size))
-        self._run(held)
+        self._kinds, self.kind_of = _numbered(needs)
+        index = {name: i for i, name in enumerate(capacity.nodes["name"])}
+        # Start, end, node, what is held there, and CPUs.
+        held = np.array([*_held(holding, index), *_held_cpus(others, index)], float).reshape(-1, 5)
+        times = waiting[["eligible", "start"]].to_numpy(float)
+        moments = np.unique(np.concatenate((times.ravel(), held[:, :2].ravel())))
+        self.lengths = np.diff(moments, append=moments[-1:])
+        self.spans = np.searchsorted(moments, times).T.tolist()
+        self.fits = self._fitting(held, moments, capacity, usable)
+        self._look(queues, moments)
 
-    def _cpus(self, capacity: Capacity, held: Sequence[Held]) -> NDArray[np.float64]:
-        """Return what the nodes have of CPUs: as stated, else the most that was held at a time."""
-        most = np.full(len(self._index), np.inf)
-        if held:
-            start, end, node, _, cpus = map(np.array, zip(*held, strict=True))
-            peak = highest(node.astype(np.int64), start, end, np.ceil(cpus))
-            most[: len(peak)] = np.where(peak > 0, peak, np.inf)
-        if "cpus" in capacity.nodes:
-            stated = capacity.nodes["cpus"].to_numpy(float)
-            most = np.where(np.isnan(stated), most, stated)
-        return most
-
-    def _run(self, held: Sequence[Held]) -> None:
-        """Go through the events in order; those that end come before those that start."""
-        changes = self._changes(held)
-        arriving = _by_interval(self.moments, self._begin)
-        leaving = _by_interval(self.moments, self._end)
-        present: list[dict[int, None]] = [{} for _ in self._shapes]
+    def _fitting(
+        self,
+        held: NDArray[np.float64],
+        moments: NDArray[np.float64],
+        capacity: Capacity,
+        usable: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Return where a job of each kind fits; what ends comes before what starts."""
+        waits = np.zeros((len(self._kinds), len(moments)), np.bool_)
+        for kind, first, last in zip(self.kind_of, *self.spans, strict=True):
+            waits[kind, first:last] = True
+        free = np.array((capacity.nodes["gpus"], _cpus(capacity, held)), float)
+        held = held[held[:, 0] != held[:, 1]]
+        node = np.repeat(held[:, 2].astype(np.int64), 2)
+        change = np.stack((-held[:, 3:], held[:, 3:]), axis=1).reshape(-1, 2).T
+        moment = np.searchsorted(moments, held[:, :2]).ravel()
+        order = np.argsort(moment, kind="stable")
+        edges = np.searchsorted(moment[order], np.arange(len(moments) + 1)).tolist()
+        nodes = [np.flatnonzero(usable[c]) for _, c, _ in self._kinds]
+        parts = [np.array(shape).T for _, _, shape in self._kinds]
+        shapes = [(amounts, float(cpus.max())) for amounts, cpus in parts]
+        fits = np.zeros_like(waits)
         known: dict[int, bool] = {}
-        # Of each queue, the first that fits without starting, and since when.
-        heads: dict[int, tuple[int, float]] = {}
-        for k in range(len(self.moments) - 1):
-            for node, amount, cpus in changes.get(k, ()):
-                self._free[node] += amount
-                self._free_cpus[node] += cpus
-            if k in changes:
+        for k in range(len(moments) - 1):
+            now = order[edges[k] : edges[k + 1]]
+            if len(now):
+                np.add.at(free, (slice(None), node[now]), change[:, now])
                 known.clear()
-            for j in arriving.get(k, ()):
-                if self._end[j] > self._begin[j]:
-                    present[self.kind_of[j]][j] = None
-            for j in leaving.get(k, ()):
-                present[self.kind_of[j]].pop(j, None)
-            first = self._look(k, present, known)
-            now, length = float(self.moments[k]), float(self.lengths[k])
-            for queue, (place, fits) in first.items():
-                if not fits:
-                    heads.pop(queue, None)
-                    self.in_order[queue, k] = length
-                    continue
-                if queue not in heads or heads[queue][0] != place:
-                    heads[queue] = place, now
-                self.in_order[queue, k] = min(max(heads[queue][1] + CYCLE - now, 0.0), length)
+            for kind in np.flatnonzero(waits[:, k]).tolist():
+                if kind not in known:
+                    known[kind] = _room(free[:, nodes[kind]], *shapes[kind])
+                fits[kind, k] = known[kind]
+        return fits
 
-    def _look(
-        self, k: int, present: list[dict[int, None]], known: dict[int, bool]
-    ) -> dict[int, tuple[int, bool]]:
-        """Note which kinds fit in an interval; return the first of each queue, and if it fits."""
-        first: dict[int, tuple[int, bool]] = {}
-        for kind, jobs in enumerate(present):
-            if not jobs:
-                continue
-            if kind not in known:
-                known[kind] = self._room(kind)
-            fits = self.fits[kind, k] = known[kind]
-            place = next(iter(jobs))
-            queue = self._queue_of_kind[kind]
-            if not fits:
-                self.blocked[queue, k] = min(self.blocked[queue, k], place)
-            if queue not in first or place < first[queue][0]:
-                first[queue] = place, fits
-        return first
-
-    def _room(self, kind: int) -> bool:
-        """Return whether a job of a kind fits into what is free now."""
-        amounts, cpus = self._shapes[kind].T
-        nodes = self._nodes[kind]
-        free = self._free[nodes[self._free_cpus[nodes] >= cpus.max()]]
-        if len(amounts) > len(free):
-            return False
-        if len(amounts) == 1:
-            return bool(free.max() >= amounts[0])
-        largest = -np.sort(-free)[: len(amounts)]
-        return bool((largest >= amounts).all())
-
-    def _changes(self, held: Sequence[Held]) -> dict[int, list[tuple[int, float, float]]]:
-        """Return what becomes free or taken on each node at each moment."""
-        changes: dict[int, list[tuple[int, float, float]]] = {}
-        starts = np.searchsorted(self.moments, [one.start for one in held]).tolist()
-        ends = np.searchsorted(self.moments, [one.end for one in held]).tolist()
-        for one, start, end in zip(held, starts, ends, strict=True):
-            if start != end:
-                changes.setdefault(start, []).append((one.node, -one.amount, -one.cpus))
-                changes.setdefault(end, []).append((one.node, one.amount, one.cpus))
-        return changes
+    def _look(self, queues: Sequence[str | None], moments: NDArray[np.float64]) -> None:
+        """Note who is blocked, and when the first of a queue holds it back."""
+        self.blocked, head = np.full((2, len(queues), len(moments)), NOBODY)
+        fits = np.zeros(head.shape, np.bool_)
+        for kind, (name, *_) in enumerate(self._kinds):
+            queue = queues.index(name)
+            first = np.full(len(moments), NOBODY)
+            for j in np.flatnonzero(np.array(self.kind_of) == kind)[::-1].tolist():
+                first[self.spans[0][j] : self.spans[1][j]] = j
+            out = np.where(self.fits[kind], NOBODY, first)
+            self.blocked[queue] = np.minimum(self.blocked[queue], out)
+            leads = first < head[queue]
+            head[queue, leads], fits[queue, leads] = first[leads], self.fits[kind, leads]
+        fresh = np.ones(head.shape, np.bool_)
+        fresh[:, 1:] = (head[:, 1:] != head[:, :-1]) | ~fits[:, :-1]
+        since = np.maximum.accumulate(np.where(fresh, np.arange(len(moments)), 0), axis=1)
+        left = np.clip(moments[since] + CYCLE - moments, 0, self.lengths)
+        self.in_order = np.where(head < NOBODY, np.where(fits, left, self.lengths), 0)
 
 
-class Held(NamedTuple):
-    """What a job holds on a node, from when to when."""
+def _cpus(capacity: Capacity, held: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the nodes have of CPUs: as stated, else the most that was held at a time."""
+    most = np.full(len(capacity.nodes), np.inf)
+    if len(held):
+        start, end, node, _, cpus = held.T
+        peak = highest(node.astype(np.int64), start, end, np.ceil(cpus))
+        most[: len(peak)] = np.where(peak > 0, peak, np.inf)
+    if "cpus" in capacity.nodes:
+        stated = capacity.nodes["cpus"].to_numpy(float)
+        most = np.where(np.isnan(stated), most, stated)
+    return most
 
-    start: float
-    end: float
-    node: int
-    amount: float
-    cpus: float
+
+def _room(free: NDArray[np.float64], amounts: NDArray[np.float64], cpus: float) -> bool:
+    """Return whether parts of a job, the largest first, fit into what is free on some nodes."""
+    able = free[0, free[1] >= cpus]
+    if len(amounts) > len(able):
+        return False
+    if len(amounts) == 1:
+        return bool(able.max() >= amounts[0])
+    return bool((np.sort(able)[::-1][: len(amounts)] >= amounts).all())
 
 
-def _held(holding: pd.DataFrame, index: Mapping[str, int]) -> Iterator[Held]:
+def _held(holding: pd.DataFrame, index: Mapping[str, int]) -> Iterator[tuple[float, ...]]:
     """Yield what jobs hold on the nodes; their CPUs are divided as their GPUs are."""
     columns = (holding[name].tolist() for name in ("start", "end", "gpus", "cpus", "nodes"))
     for start, end, gpus, cpus, nodes in zip(*columns, strict=True):
         each = cpus / gpus if cpus > 0 else 0.0
         for name, amount in nodes:
             if name in index:
-                yield Held(start, end, index[name], amount, each * amount)
+                yield start, end, index[name], amount, each * amount
 
 
-def _held_cpus(others: pd.DataFrame, index: Mapping[str, int]) -> Iterator[Held]:
+def _held_cpus(others: pd.DataFrame, index: Mapping[str, int]) -> Iterator[tuple[float, ...]]:
     """Yield what jobs without the resource hold of the nodes' CPUs, evenly."""
     columns = (others[name].tolist() for name in ("start", "end", "cpus", "nodes"))
     for start, end, cpus, nodes in zip(*columns, strict=True):
         for name in nodes:
             if name in index and end > start:
-                yield Held(start, end, index[name], 0.0, cpus / len(nodes))
+                yield start, end, index[name], 0.0, cpus / len(nodes)
 
 
 def _shape(
@@ -313,11 +275,3 @@ def _numbered(values: list[T]) -> tuple[list[T], list[int]]:
     number: dict[T, int] = {}
     codes = [number.setdefault(value, len(number)) for value in values]
     return list(number), codes
-
-
-def _by_interval(moments: NDArray[np.float64], times: NDArray[np.float64]) -> dict[int, list[int]]:
-    """Return the jobs whose time begins each interval, in their order."""
-    found: dict[int, list[int]] = {}
-    for j, k in enumerate(np.searchsorted(moments, times).tolist()):
-        found.setdefault(k, []).append(j)
-    return found
