@@ -21,28 +21,9 @@ def held_by(instance: Instance) -> Held:
     return held
 
 
-def sizes(instance: Instance) -> Counter[int]:
-    """Count jobs by their GPUs."""
-    return Counter(held.total() for held in held_by(instance))
-
-
-def test_the_paper_s_fleet_by_default() -> None:
-    """291 servers of 8 GPUs, nearly full, a tenth demanded; some have flexible workers only."""
-    for seed in range(2):
-        instance = dlsched.generate("reclaiming", seed)
-        assert [s.gpus for s in instance.servers] == [8] * 291
-        assert instance.demand == 29
-        held = sum(size * jobs for size, jobs in sizes(instance).items())
-        assert 0.9 <= held / (291 * 8) <= 1
-        base, flexible = (
-            {w.server for job in instance.jobs for w in job.workers if w.flexible == kind}
-            for kind in (False, True)
-        )
-        assert flexible and not base & flexible
-
-
 def test_what_every_job_has() -> None:
     """Flexible workers are none or half, rounded down; spread and scattered ones sit apart."""
+    assert dlsched.generate("reclaiming", 1).demand == 29  # a tenth of the paper's 291 servers
     scattered = {"gpus": 64, "jobs": 50, "scattered": 4}
     together = {"flexible": 1.0, "placement": "together"}
     for options in ({"flexible": 1.0}, together, {"spread": 1.0, "flexible": 0.0}, scattered):
