@@ -38,7 +38,7 @@ def changed(base: dict[str, Any], changes: str) -> dict[str, Any]:
     """Return the documents with the changes of a line."""
     documents = copy.deepcopy(base)
     for change in changes.split(" ;; "):
-        where, value = re.fullmatch(r"(\w+ \S+) (?:-|= (.*))", change).groups()  # type: ignore[union-attr]
+        where, value = re.fullmatch(r"(\w+ \S+) (?:-|= (.*))", change).groups()
         *steps, last = re.findall(r"[^ .\[\]]+", where)
         place = documents
         for step in steps:

@@ -15,7 +15,7 @@ RATES = {1: (10, 32), 10: (4.4, 4.4), 50: (1.6, 109), 100: (2.5, 23)}
 
 def example(**changes: Any) -> Instance:
     """Return the instance of section II-A, with some fields changed."""
-    return dlsched.load(dlsched.load("hadar-section2").to_data() | changes)  # type: ignore[return-value]
+    return dlsched.load(dlsched.load("hadar-section2").to_data() | changes)
 
 
 def test_figure_1_is_more_than_gangs_allow() -> None:
