@@ -20,7 +20,7 @@ os.environ.pop("COLUMNS", None)  # tables are as wide as in a pipe, whatever ter
 # The usual 700, 10, 10 take a twentieth of the time, in a process with all modules loaded.
 gc.set_threshold(10_000, 20, 20)
 # A process builds its parser once, which takes longer than most commands: so do tests in one.
-typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -54,7 +54,7 @@ def _draw_no_constants_of_the_code() -> None:
     with contextlib.suppress(ImportError):  # older versions read none
         from hypothesis.internal.conjecture import providers
 
-        providers._get_local_constants = lambda: providers._local_constants  # type: ignore[attr-defined]
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -30,3 +30,9 @@ def instance(
     shape = dict(zip(("count", "gpus", "cpus", "memory"), servers, strict=True))
     rows = [{"id": f"j{i}", "profile": name} for i, name in enumerate(jobs)]
     return Instance(**{"name": "made", "jobs": rows, "servers": shape, "profiles": profiles} | more)
+
+
+def one_server(gpus: int) -> Instance:
+    """Return a server of 3 GPUs and two jobs of so many that run at 5, or wait."""
+    profiles = {"p": profile(gpus, [1], [1], [[5]])}
+    return instance((1, 3, 3, 3), profiles, "pp", may_wait=True)

@@ -217,7 +217,7 @@ def test_pools_queues_and_snapshots() -> None:
     made: list[dlsched.Instance] = [pool(trace, budget=b) for b in (None, 0.2, 0.5)]
     made += [queue(trace, "6d", order=order) for order in ("srsf", "2d-las")]
     for options in ({}, {"demand": 3}, {"elastic": 0.5}, {"seed": 4}):
-        shot = snapshot(trace, "6d", servers=16, **options)  # type: ignore[arg-type]
+        shot = snapshot(trace, "6d", servers=16, **options)
         made += [shot.reclaiming, shot.elastic]
     for one, two in itertools.combinations(made, 2):
         assert one.name != two.name or one.sha256 == two.sha256

@@ -166,9 +166,9 @@ def test_a_dict_will_do() -> None:
         ({"bounds": [[Bound(float("-inf"), "claimed", "m")]]}, "not finite"),
         ({"bounds": [[Bound(10**400, "claimed", "m")]]}, "too large"),
         ({"bounds": [[Bound(True, "claimed", "m")]]}, "bound is true, which is no number"),
-        ({"bounds": [[Bound("1", "claimed", "m")]]}, "which is no number"),  # type: ignore[arg-type]
-        ({"bounds": [[Bound(1, "proved", "m")]]}, "no bound of the kind"),  # type: ignore[arg-type]
-        ({"bounds": [[Bound(1, "claimed", None)]]}, "method is None"),  # type: ignore[arg-type]
+        ({"bounds": [[Bound("1", "claimed", "m")]]}, "which is no number"),
+        ({"bounds": [[Bound(1, "proved", "m")]]}, "no bound of the kind"),
+        ({"bounds": [[Bound(1, "claimed", None)]]}, "method is None"),
         ({"bounds": [[1]]}, "cannot be read"),
         ({"objective": "12"}, "is no sequence"),
         ({"termination": "claimed"}, "says feasible, but ended with claimed"),

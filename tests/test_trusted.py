@@ -46,7 +46,7 @@ class Equal:
 class Derived(Method):
     """A method that says that it is the library's own."""
 
-    own = True  # type: ignore[assignment]
+    own = True
 
 
 class Holder:

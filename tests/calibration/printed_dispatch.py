@@ -1,11 +1,10 @@
 """What MAST (OSDI'24) prints of workloads, as in instances of dispatch."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-import numpy as np
-from marginal import Marginal
+from marginal import Marginal, percent, percentile
 
 import dlsched
 
@@ -24,36 +23,22 @@ def default(seed: int) -> Any:
     return dlsched.generate("dispatch", seed)
 
 
-def percentile(share: float, values: Callable[[Any], Iterable[float]]) -> Callable[[Any], float]:
-    """Return the measure of a percentile of what an instance has."""
-    return lambda made: float(np.quantile(list(values(made)), share))
+def has_gpus(work: Any) -> bool:
+    """Whether a workload uses GPUs."""
+    return any(job.gpus for job in work.jobs)
 
 
-def gpus(made: Any) -> list[float]:
-    """Return the GPUs of the waiting workloads that have some."""
-    return [job.tasks * job.gpus for work in made.pending for job in work.jobs if job.gpus]
+def sizes(with_gpus: bool) -> Callable[[Any], list[float]]:
+    """Return the GPUs of the waiting workloads' jobs, or the machines of those without."""
+    return lambda made: [
+        job.tasks * (job.gpus or 1) for work in made.pending for job in work.jobs
+        if bool(job.gpus) == with_gpus
+    ]  # fmt: skip
 
 
-def machines(made: Any) -> list[float]:
-    """Return the machines of the waiting workloads' jobs without GPUs."""
-    return [job.tasks for work in made.pending for job in work.jobs if not job.gpus]
-
-
-def gpu_hours(made: Any) -> list[float]:
-    """Return how long the workloads with GPUs have run."""
-    return [work.seconds / 3600 for work in made.running if any(job.gpus for job in work.jobs)]
-
-
-def cpu_hours(made: Any) -> list[float]:
-    """Return how long the workloads without GPUs have run."""
-    return [work.seconds / 3600 for work in made.running if not any(job.gpus for job in work.jobs)]
-
-
-def with_gpus(made: Any) -> float:
-    """Return the share of the waiting workloads that use GPUs, in per cent."""
-    return (
-        100 * sum(any(job.gpus for job in work.jobs) for work in made.pending) / len(made.pending)
-    )
+def minutes(with_gpus: bool) -> Callable[[Any], list[float]]:
+    """Return how long the workloads with GPUs, or those without, have run."""
+    return lambda made: [w.seconds / 60 for w in made.running if has_gpus(w) == with_gpus]
 
 
 def allocated(with_gpus: bool) -> Callable[[Any], float]:
@@ -74,52 +59,46 @@ def allocated(with_gpus: bool) -> Callable[[Any], float]:
     return measure
 
 
-def of_priority(priority: int) -> Callable[[Any], float]:
-    """Return the measure of the share of workloads whose tenant has a priority, in per cent."""
-
-    def measure(made: Any) -> float:
-        own = {tenant.id: tenant.priority for tenant in made.tenants}
-        works = [*made.pending, *made.running]
-        return 100 * sum(own[work.tenant] == priority for work in works) / len(works)
-
-    return measure
+def priorities(made: Any) -> Iterator[int]:
+    """Return the priorities of the workloads' tenants."""
+    own = {tenant.id: tenant.priority for tenant in made.tenants}
+    return (own[work.tenant] for work in (*made.pending, *made.running))
 
 
-def two_regions(made: Any) -> float:
-    """Return the share of the waiting workloads whose tables two or more regions have, in %."""
+def candidates(made: Any) -> Iterator[int]:
+    """Return how many regions have the tables of each waiting workload."""
     stored = [set(region.tables) for region in made.regions]
-    counts = [sum(tables.issuperset(work.tables) for tables in stored) for work in made.pending]
-    return 100 * float(np.mean(np.array(counts) >= 2))
+    return (sum(tables.issuperset(work.tables) for tables in stored) for work in made.pending)
 
 
+GPUS, MACHINES = sizes(True), sizes(False)
 MARGINALS = [
-    Marginal("GPUs of a workload with GPUs, P50", 16, 15, 17, "section 5.1", full,
-             percentile(0.5, gpus)),
-    Marginal("GPUs of a workload with GPUs, P90", 64, 58, 70, "section 5.1", full,
-             percentile(0.9, gpus)),
-    Marginal("GPUs of a workload with GPUs, P99", 128, 120, 136, "section 5.1", full,
-             percentile(0.99, gpus)),
-    Marginal("machines of a job without GPUs, P50", 72, 65, 79, "section 5.1", full,
-             percentile(0.5, machines)),
-    Marginal("machines of a job without GPUs, P90", 180, 174, 186, "section 5.1", full,
-             percentile(0.9, machines)),
-    Marginal("machines of a job without GPUs, P99", 205, 200, 210, "section 5.1", full,
-             percentile(0.99, machines)),
-    Marginal("duration of a workload with GPUs, minutes, P50", 20, 15, 26, "section 5.1", full,
-             lambda made: 60 * percentile(0.5, gpu_hours)(made)),
-    Marginal("duration of a workload with GPUs, hours, P90", 6.7, 5, 10, "section 5.1", full,
-             percentile(0.9, gpu_hours)),
-    Marginal("duration of a workload without GPUs, minutes, P50", 38, 25, 55, "section 5.1", full,
-             lambda made: 60 * percentile(0.5, cpu_hours)(made)),
-    Marginal("workloads that use GPUs, %", 70, 67, 73, "section 5.1", full, with_gpus),
+    *(
+        Marginal(f"{name}, P{100 * share:.0f}", printed, low, high, "section 5.1", full,
+                 percentile(share, values))
+        for name, share, values, printed, low, high in (
+            ("GPUs of a workload with GPUs", 0.5, GPUS, 16, 15, 17),
+            ("GPUs of a workload with GPUs", 0.9, GPUS, 64, 58, 70),
+            ("GPUs of a workload with GPUs", 0.99, GPUS, 128, 120, 136),
+            ("machines of a job without GPUs", 0.5, MACHINES, 72, 65, 79),
+            ("machines of a job without GPUs", 0.9, MACHINES, 180, 174, 186),
+            ("machines of a job without GPUs", 0.99, MACHINES, 205, 200, 210),
+            ("duration of a workload with GPUs, minutes", 0.5, minutes(True), 20, 15, 26),
+            ("duration of a workload with GPUs, hours", 0.9,
+             lambda made: (time / 60 for time in minutes(True)(made)), 6.7, 5, 10),
+            ("duration of a workload without GPUs, minutes", 0.5, minutes(False), 38, 25, 55),
+        )
+    ),
+    Marginal("workloads that use GPUs, %", 70, 67, 73, "section 5.1", full,
+             percent(has_gpus, lambda made: made.pending)),
     Marginal("allocation of GPUs, %", 98, 97, 99, "section 5.2", default, allocated(True)),
     Marginal("allocation of machines without GPUs, %", 87, 82, 92, "section 5.2", default,
              allocated(False)),
     Marginal("workloads with two or more candidate regions, %, printed as the majority", 50, 50,
-             100, "Figure 7", full, two_regions),
+             100, "Figure 7", full, percent(lambda count: count >= 2, candidates)),
     *(
         Marginal(f"workloads of priority {p}, %", printed, low, high, "section 4.2", full,
-                 of_priority(p))
+                 percent(lambda priority, p=p: priority == p, priorities))
         for p, printed, low, high in (
             (1, 3, 0, 7), (2, 20, 15, 25), (3, 16, 12, 21), (4, 54, 49, 59),
         )

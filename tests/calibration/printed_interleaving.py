@@ -1,10 +1,9 @@
 """What Muri prints of its models; the numbers of GPUs in its authors' traces."""
 
 from functools import cache, partial
-from statistics import fmean
 from typing import Any
 
-from marginal import Marginal
+from marginal import Marginal, percent, within
 
 import dlsched
 
@@ -59,42 +58,35 @@ def milliseconds(name: str, instance: Any) -> float:
     return max(model(name, instance))
 
 
-def bottleneck(place: int, instance: Any) -> float:
-    """Per cent of the jobs whose longest stage is on a resource."""
-    return 100 * fmean(longest(job.stages) == place for job in instance.jobs)
-
-
-def with_gpus(gpus: int, instance: Any) -> float:
-    """Per cent of the jobs with a number of GPUs."""
-    return 100 * fmean(job.gpus == gpus for job in instance.jobs)
-
-
-def within(name: str, printed: float, band: float, source: str, measure: Any) -> Marginal:
-    """Return a marginal with a band of so much on both sides."""
-    return Marginal(name, printed, printed - band, printed + band, source, drawn, measure)
-
-
 def stages(name: str) -> list[Marginal]:
     """Return the marginals of a model in Table 1: its stages by its longest one."""
     printed = TABLE_1[name]
     place = longest(printed)
     return [
         within(f"preset=paper: {name}, {RESOURCES[r]} stage of the {RESOURCES[place]} stage, %",
-               100 * share / printed[place], 0.2, "Table 1", partial(ratio, name, r))
+               100 * share / printed[place], 0.2, "Table 1", drawn, partial(ratio, name, r))
         for r, share in enumerate(printed) if r != place
     ]  # fmt: skip
 
 
 MARGINALS = [
-    within("preset=paper: different models", 8, 0, "Table 3", lambda made: len(profiles(made))),
-    *(within(f"preset=paper: jobs whose bottleneck is {name}, %", 25, 2, "Table 3, section 6.1",
-             partial(bottleneck, r)) for r, name in enumerate(RESOURCES)),
+    within("preset=paper: different models", 8, 0, "Table 3", drawn,
+           lambda made: len(profiles(made))),
+    *(
+        within(f"preset=paper: jobs whose bottleneck is {name}, %", 25, 2, "Table 3, section 6.1",
+               drawn, percent(lambda job, r=r: longest(job.stages) == r))
+        for r, name in enumerate(RESOURCES)
+    ),
     *(marginal for name in TABLE_1 for marginal in stages(name)),
-    *(within(f"preset=paper: {name}, longest stage, ms",
-             max(TABLE_1[name]) / 100 * 16_000 * batch / alone, 1, "Tables 1 to 3",
-             partial(milliseconds, name)) for name, (batch, alone) in TABLE_2.items()),
-    *(within(f"preset=paper, cover: jobs with {gpus} GPUs, %", share, 2,
-             "the authors' trace 1", partial(with_gpus, gpus))._replace(
-                 draw=partial(drawn, grouping="cover"))
-      for gpus, share in ((1, 36), (4, 28), (8, 31))),
+    *(
+        within(f"preset=paper: {name}, longest stage, ms",
+               max(TABLE_1[name]) / 100 * 16_000 * batch / alone, 1, "Tables 1 to 3", drawn,
+               partial(milliseconds, name))
+        for name, (batch, alone) in TABLE_2.items()
+    ),
+    *(
+        within(f"preset=paper, cover: jobs with {gpus} GPUs, %", share, 2, "the authors' trace 1",
+               partial(drawn, grouping="cover"), percent(lambda job, gpus=gpus: job.gpus == gpus))
+        for gpus, share in ((1, 36), (4, 28), (8, 31))
+    ),
 ]  # fmt: skip

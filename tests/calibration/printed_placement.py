@@ -1,11 +1,10 @@
 """What MAST (OSDI'24) prints of tables and jobs, as in instances of placement."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-from marginal import Marginal
+from marginal import Marginal, percent, percentile
 
 import dlsched
 from dlsched.problems.placement import Solution
@@ -22,23 +21,15 @@ default = partial(drawn, tables=30, jobs=40)
 large = partial(drawn, tables=500, jobs=700)
 
 
-def percentile(share: float, values: Callable[[Any], Iterable[float]]) -> Callable[[Any], float]:
-    """Return the measure of a percentile of what an instance has."""
-    return lambda made: float(np.quantile(list(values(made)), share))
-
-
 def gigabytes(made: Any) -> list[float]:
     """Return the sizes of tables, which are in MB."""
     return [table.size / 1000 for table in made.tables]
 
 
-def readers(made: Any) -> list[float]:
+def readers(made: Any) -> list[int]:
     """Return how many jobs read each table."""
-    count = dict.fromkeys(made.table_index, 0)
-    for job in made.jobs:
-        for name in job.tables:
-            count[name] += 1
-    return list(count.values())
+    count = Counter(name for job in made.jobs for name in job.tables)
+    return [count[table.id] for table in made.tables]
 
 
 def trained_at_home(made: Any) -> float:
@@ -47,42 +38,33 @@ def trained_at_home(made: Any) -> float:
     return 100 * float(co_location(made, today, by="jobs"))
 
 
-def of_priority(priority: int) -> Callable[[Any], float]:
-    """Return the measure of the share of jobs of a priority, in per cent."""
-    return lambda made: 100 * sum(job.priority == priority for job in made.jobs) / len(made.jobs)
+def training(made: Any) -> list[Any]:
+    """Return the training jobs."""
+    return [job for job in made.jobs if job.kind == "ml"]
 
 
-def with_gpus(made: Any) -> float:
-    """Return the share of the training jobs that use GPUs, in per cent."""
-    training = [job for job in made.jobs if job.kind == "ml"]
-    return 100 * sum(bool(job.gpu_hours) for job in training) / len(training)
-
-
+SHARES = (0.5, 0.9, 0.99)
 MARGINALS = [
     *(
-        Marginal(f"{name}, {size}", printed, low, high, source, draw, percentile(share, values))
+        Marginal(f"size of a table, GB, P{100 * share:.0f}, {size}", printed, printed / slack,
+                 printed * slack, "section 3.4", draw, percentile(share, gigabytes))
         for size, draw, slack in (("30 tables", default, 2.0), ("500 tables", large, 1.2))
-        for name, values, share, printed, source in (
-            ("size of a table, GB, P50", gigabytes, 0.5, 0.565, "section 3.4"),
-            ("size of a table, GB, P90", gigabytes, 0.9, 103, "section 3.4"),
-            ("size of a table, GB, P99", gigabytes, 0.99, 7500, "section 3.4"),
-        )
-        for low, high in ((printed / slack, printed * slack),)
+        for share, printed in zip(SHARES, (0.565, 103, 7500), strict=True)
     ),
-    Marginal("jobs that read a table, P50", 3, 2.7, 3.3, "Figure 3", large,
-             percentile(0.5, readers)),
-    Marginal("jobs that read a table, P90", 17, 15, 19, "Figure 3", large,
-             percentile(0.9, readers)),
-    Marginal("jobs that read a table, P99", 45, 40, 50, "Figure 3", large,
-             percentile(0.99, readers)),
+    *(
+        Marginal(f"jobs that read a table, P{100 * share:.0f}", printed, low, high, "Figure 3",
+                 large, percentile(share, readers))
+        for share, printed, low, high in ((0.5, 3, 2.7, 3.3), (0.9, 17, 15, 19), (0.99, 45, 40, 50))
+    ),
     Marginal("jobs trained at home, %, 30 tables", 90.82, 88, 93, "section 5.6", default,
              trained_at_home),
     Marginal("jobs trained at home, %, 500 tables", 90.82, 90, 92, "section 5.6", large,
              trained_at_home),
-    Marginal("training jobs that use GPUs, %", 70, 67, 73, "section 5.1", large, with_gpus),
+    Marginal("training jobs that use GPUs, %", 70, 67, 73, "section 5.1", large,
+             percent(lambda job: job.gpu_hours, training)),
     *(
         Marginal(f"jobs of priority {p}, %", printed, low, high, "section 4.2", large,
-                 of_priority(p))
+                 percent(lambda job, p=p: job.priority == p))
         for p, printed, low, high in ((1, 3, 2, 4), (2, 20, 18, 22), (3, 16, 14, 18),
                                       (4, 54, 51, 57))
     ),

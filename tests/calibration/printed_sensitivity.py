@@ -5,7 +5,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from marginal import Marginal
+from marginal import Marginal, percent
 
 import dlsched
 
@@ -22,6 +22,7 @@ BEST = {
     "deepspeech": (3, 62.5, 1),
 }
 """CPUs, GB and speed of the best case in the authors' profiles, per GPU, of a job with one."""
+CASE = {"CPUs per GPU": "cpus", "GB per GPU": "memory", "speed": "throughput"}
 
 
 @cache
@@ -63,10 +64,9 @@ def too_little(instance: Any) -> float:
     return fmean(speed(instance, name, 3, 20.83) for name in BEST)
 
 
-def concave(instance: Any) -> float:
-    """Per cent of the models that never gain more from a further CPU than from the one before."""
-    one_gpu = [p for name, p in instance.profiles.items() if name.endswith("_1")]
-    return 100 * fmean(map(is_concave, one_gpu))
+def one_gpu_profiles(instance: Any) -> list[Any]:
+    """Return the profiles of jobs with one GPU."""
+    return [p for name, p in instance.profiles.items() if name.endswith("_1")]
 
 
 def is_concave(profile: Any) -> bool:
@@ -79,34 +79,9 @@ def is_concave(profile: Any) -> bool:
     return True
 
 
-def best(name: str, instance: Any) -> Any:
-    """Return the best case of a model's jobs with one GPU."""
-    return instance.best_cases[f"{name}_1"]
-
-
-def best_cpus(name: str, instance: Any) -> float:
-    """CPUs per GPU of the best case."""
-    return float(best(name, instance).cpus)
-
-
-def best_memory(name: str, instance: Any) -> float:
-    """GB per GPU of the best case."""
-    return float(best(name, instance).memory)
-
-
-def best_speed(name: str, instance: Any) -> float:
-    """Speed of the best case."""
-    return float(best(name, instance).throughput)
-
-
-def share(names: tuple[str, ...], instance: Any) -> float:
-    """Per cent of the jobs that train one of these models."""
-    return 100 * fmean(model(job) in names for job in instance.jobs)
-
-
-def one_gpu(instance: Any) -> float:
-    """Per cent of the jobs with one GPU."""
-    return 100 * fmean(instance.profile(job).gpus == 1 for job in instance.jobs)
+def best(name: str, what: str, instance: Any) -> float:
+    """CPUs or memory per GPU, or speed, of the best case of a model's jobs with one GPU."""
+    return float(getattr(instance.best_cases[f"{name}_1"], what))
 
 
 def gap(instance: Any) -> float:
@@ -124,20 +99,6 @@ def near(
     return Marginal(name, printed, low, high, source, partial(drawn, **options), measure)
 
 
-def best_case(name: str, printed: tuple[float, float, float]) -> list[Marginal]:
-    """Return the three marginals of a model's best case, within a tenth."""
-    measured = zip(
-        ("CPUs per GPU", "GB per GPU", "speed"),
-        printed,
-        (best_cpus, best_memory, best_speed),
-        strict=True,
-    )
-    return [
-        near(f"best case of {name}, {what}", number, 0.1, PROFILES, partial(function, name))
-        for what, number, function in measured
-    ]
-
-
 MARGINALS = [
     near("AlexNet, speed with 12 CPUs over 3", 3.1, 0.02, "section 2.1, Figure 2",
          partial(gain, "alexnet", 12)),
@@ -147,11 +108,17 @@ MARGINALS = [
     near("GNMT, speed with 20 GB over 250", 1, 0.001, "section 2.1", gnmt_with_little),
     near("image and speech models, speed with 20 GB over the share", 0.1, 0.01, PROFILES,
          too_little),
-    near("models with concave speed by CPUs, % (our reading)", 100, 0, "Figure 2", concave),
-    *(marginal for name, printed in BEST.items() for marginal in best_case(name, printed)),
-    near("language jobs, %", 70, 0.04, "section 5.3", partial(share, LANGUAGE)),
-    near("speech jobs, %", 10, 0.15, "section 5.3", partial(share, SPEECH)),
-    near("multi: jobs with one GPU, %", 70, 0.05, "the authors' public code", one_gpu, multi=True),
+    near("models with concave speed by CPUs, % (our reading)", 100, 0, "Figure 2",
+         percent(is_concave, one_gpu_profiles)),
+    *(
+        near(f"best case of {name}, {what}", number, 0.1, PROFILES, partial(best, name, field))
+        for name, printed in BEST.items()
+        for (what, field), number in zip(CASE.items(), printed, strict=True)
+    ),
+    near("language jobs, %", 70, 0.04, "section 5.3", percent(lambda j: model(j) in LANGUAGE)),
+    near("speech jobs, %", 10, 0.15, "section 5.3", percent(lambda j: model(j) in SPEECH)),
+    near("multi: jobs with one GPU, %", 70, 0.05, "the authors' public code",
+         percent(lambda job: job.profile.endswith("_1")), multi=True),
     Marginal("TUNE of the public code below OPT, 128 GPUs, at most, %", 10, 0, 10, "section 5.6",
              partial(dlsched.generate, "sensitivity"), gap),
 ]  # fmt: skip

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import cache, partial
-from statistics import fmean
 from typing import Any
 
-from marginal import Marginal
+from marginal import Marginal, percent, within
 
 from dlsched.simulation import simulate
 from dlsched.simulation.bounds import bound
@@ -22,26 +21,14 @@ def section4(seed: int) -> Any:
     return hadar_workload(preset="paper-high", scale=1, seed=seed)
 
 
-def jobs(named: str, printed: float, band: float, source: str,
-         holds: Callable[[Any], bool]) -> Marginal:  # fmt: skip
+def jobs(named: str, printed: float, band: float, source: str, holds: Any) -> Marginal:
     """Return a marginal: per cent of the jobs of which something holds."""
-
-    def share(workload: Any) -> float:
-        return 100 * fmean(holds(job) for job in workload.jobs)
-
-    low, high = max(0, printed - band), min(100, printed + band)
-    return Marginal(f"{named}, % of the jobs", printed, low, high, source, section4, share)
+    return within(f"{named}, % of the jobs", printed, band, source, section4, percent(holds))
 
 
-def within(low: float, high: float) -> Callable[[Any], bool]:
+def of_group(low: float, high: float) -> Callable[[Any], bool]:
     """Return whether a job is in a group."""
     return lambda job: low < float(job.work) * job.gpus / 3600 <= high + 1e-6
-
-
-def gpus(kind: str) -> Marginal:
-    """Return the marginal of a type's GPUs."""
-    return Marginal(f"GPUs of type {kind}", 20, 20, 20, "section IV", lambda seed: hadar_cluster(),
-                    lambda cluster: cluster.gpus_by_type[kind])  # fmt: skip
 
 
 def duration(policy: str, workload: Any) -> float:
@@ -58,20 +45,23 @@ def least(workload: Any) -> float:
 
 def baseline(preset: str, policy: str, printed: float, band: float) -> Marginal:
     """Return the marginal of a baseline's total time duration."""
-    return Marginal(f"preset={preset}: duration with {policy}, h", printed, printed - band,
-                    printed + band, "section IV-B, Figure 4",
-                    lambda seed: hadar_workload(preset=preset, seed=seed),
-                    partial(duration, policy))  # fmt: skip
+    return within(f"preset={preset}: duration with {policy}, h", printed, band,
+                  "section IV-B, Figure 4", lambda seed: hadar_workload(preset=preset, seed=seed),
+                  partial(duration, policy))  # fmt: skip
 
 
 MARGINALS = [
-    *map(gpus, ("V100", "P100", "K80")),
+    *(
+        Marginal(f"GPUs of type {kind}", 20, 20, 20, "section IV", lambda seed: hadar_cluster(),
+                 lambda cluster, kind=kind: cluster.gpus_by_type[kind])
+        for kind in ("V100", "P100", "K80")
+    ),
     Marginal("jobs", 480, 480, 480, "section IV-A", section4, lambda made: len(made.jobs)),
     jobs("submitted at 0", 100, 0, "section IV-A", lambda job: job.submit == 0),
     jobs("with 10 s of a restart", 100, 0, "section IV", lambda job: job.restart == 10),
     *(
         jobs(f"scale=1: {name}, {low} to {high} GPU-hours", 25, 2,
-             "section IV-A, uniformly sampled", within(low, high))
+             "section IV-A, uniformly sampled", of_group(low, high))
         for name, (low, high) in HOURS.items()
     ),
     jobs("faster on P100 than on V100", 12.5, 2.5, MEASURED,

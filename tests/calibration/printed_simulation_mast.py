@@ -1,11 +1,10 @@
 """What MAST (OSDI'24) prints of its workloads, as simulations have them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-from marginal import Marginal
+from marginal import Marginal, percent, percentile
 
 from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 
@@ -17,52 +16,31 @@ def drawn(seed: int) -> Any:
     return [job for job in mast_workload(cluster, 40, seed=seed).jobs if job.submit]
 
 
-def percentile(
-    share: float, cpu: bool, value: Callable[[Any], float]
-) -> Callable[[Iterable[Any]], float]:
-    """Return the measure of a percentile, of workloads without or with GPUs."""
-    return lambda jobs: float(
-        np.quantile([value(job) for job in jobs if (job.gpu_type == "cpu") == cpu], share)
-    )
+def of(cpu: bool, value: Callable[[Any], float]) -> Callable[[Any], list[float]]:
+    """Return the values of workloads without GPUs, or of those with some."""
+    return lambda jobs: [value(job) for job in jobs if (job.gpu_type == "cpu") == cpu]
 
 
-def part(true: Callable[[Any], bool]) -> Callable[[Any], float]:
+def part(holds: Callable[[Any], object]) -> Callable[[Any], float]:
     """Return the measure of a share of the workloads, in per cent."""
-    return lambda jobs: 100 * float(np.mean([true(job) for job in jobs]))
-
-
-def gpus(job: Any) -> float:
-    """Return the GPUs, or machines, of a workload."""
-    return float(job.gpus)
-
-
-def hours(job: Any) -> float:
-    """Return the duration of a workload."""
-    return float(job.work) / 3600
-
-
-def minutes(job: Any) -> float:
-    """Return the duration of a workload."""
-    return float(job.work) / 60
-
-
-def start_up(job: Any) -> float:
-    """Return the seconds until a workload's containers are set up."""
-    return float(job.restart)
+    return percent(holds, iter)
 
 
 MARGINALS = [
     *(
         Marginal(f"{name}, P{100 * share:.0f}", printed, printed / slack, printed * slack, source,
-                 drawn, percentile(share, cpu, value))
-        for name, source, cpu, value, printed_at, slack in (
-            ("GPUs of a workload with GPUs", "section 5.1", False, gpus, (16, 64, 128), 1.08),
-            ("machines of a workload without GPUs", "section 5.1", True, gpus, (72, 180, 205),
-             1.15),
-            ("duration with GPUs, hours", "section 5.1", False, hours, (1 / 3, 6.7, 66), 1.25),
-            ("duration without GPUs, minutes", "section 5.1", True, minutes, (38, 474, 2280),
-             1.4),
-            ("start-up, seconds", "section 5.5", False, start_up, (150, 278, 449), 1.05),
+                 drawn, percentile(share, values))
+        for name, source, values, printed_at, slack in (
+            ("GPUs of a workload with GPUs", "section 5.1", of(False, lambda job: job.gpus),
+             (16, 64, 128), 1.08),
+            ("machines of a workload without GPUs", "section 5.1", of(True, lambda job: job.gpus),
+             (72, 180, 205), 1.15),
+            ("duration with GPUs, hours", "section 5.1", of(False, lambda job: job.work / 3600),
+             (1 / 3, 6.7, 66), 1.25),
+            ("duration without GPUs, minutes", "section 5.1", of(True, lambda job: job.work / 60),
+             (38, 474, 2280), 1.4),
+            ("start-up, seconds", "section 5.5", of(False, lambda job: job.restart),
+             (150, 278, 449), 1.05),
         )
         for share, printed in zip((0.5, 0.9, 0.99), printed_at, strict=True)
     ),

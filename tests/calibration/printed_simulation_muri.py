@@ -1,11 +1,10 @@
 """What Muri's authors print and publish of their first trace, and of baselines on it."""
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from marginal import Marginal
+from marginal import Marginal, percent, percentile, within
 
 from dlsched.simulation import Cluster, simulate
 from dlsched.simulation.workload.generators import muri_workload
@@ -26,14 +25,9 @@ def drawn(seed: int, **options: Any) -> Any:
     return muri_workload(seed=seed, **options)
 
 
-def share(holds: Callable[[Any], bool], workload: Any) -> float:
-    """Per cent of the jobs of which something holds."""
-    return 100 * float(np.mean([holds(job) for job in workload.jobs]))
-
-
-def hours(quantile: float, workload: Any) -> float:
-    """Percentile of the durations."""
-    return float(np.quantile([float(job.work) for job in workload.jobs], quantile)) / 3600
+def hours(workload: Any) -> list[float]:
+    """Return the durations."""
+    return [float(job.work) / 3600 for job in workload.jobs]
 
 
 def same_size(workload: Any) -> float:
@@ -60,23 +54,22 @@ def completion(policy: str, printed: float, low: float, high: float) -> Marginal
                     partial(days, policy, "mean_jct"))  # fmt: skip
 
 
+many = partial(drawn, jobs=10_000)
 MARGINALS = [
     Marginal("jobs", 1494, 1494, 1494, TRACE, drawn, lambda made: len(made.jobs)),
     *(
-        Marginal(f"with {gpus} GPUs, % of the jobs", 100 * jobs / 1494, 100 * jobs / 1494 - band,
-                 100 * jobs / 1494 + band, TRACE, drawn,
-                 partial(share, lambda job, gpus=gpus: job.gpus == gpus))
+        within(f"with {gpus} GPUs, % of the jobs", 100 * jobs / 1494, band, TRACE, drawn,
+               percent(lambda job, gpus=gpus: job.gpus == gpus))
         for gpus, jobs, band in ((1, 536, 3), (4, 423, 3), (8, 465, 3), (16, 40, 1), (32, 25, 1))
     ),
     *(
         Marginal(f"bottleneck {name}, % of the jobs", 25, 23, 27, "section 6.1, Table 3", drawn,
-                 partial(share, lambda job, models=models: job.model in models))
+                 percent(lambda job, models=models: job.model in models))
         for name, models in BOTTLENECKS.items()
     ),
-    Marginal("duration of 10,000 jobs, hours, P50", 4.0, 3, 5, TRACE, partial(drawn, jobs=10_000),
-             partial(hours, 0.5)),
-    Marginal("duration of 10,000 jobs, hours, P90", 182.2, 160, 205, TRACE,
-             partial(drawn, jobs=10_000), partial(hours, 0.9)),
+    Marginal("duration of 10,000 jobs, hours, P50", 4.0, 3, 5, TRACE, many, percentile(0.5, hours)),
+    Marginal("duration of 10,000 jobs, hours, P90", 182.2, 160, 205, TRACE, many,
+             percentile(0.9, hours)),
     Marginal("with the GPUs of the job before, %", 80.8, 78, 83, TRACE, drawn, same_size),
     Marginal("preset=paper-low: demand over supply", 0.80, 0.79, 0.81, "the authors' trace 3",
              partial(drawn, preset="paper-low"), demand),

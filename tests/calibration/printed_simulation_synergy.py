@@ -4,7 +4,7 @@ from functools import cache, partial
 from statistics import fmean, median
 from typing import Any
 
-from marginal import Marginal
+from marginal import Marginal, percent
 
 from dlsched.simulation import Cluster, simulate
 from dlsched.simulation.workload.generators import synergy_workload
@@ -25,34 +25,9 @@ def minutes(workload: Any) -> list[float]:
     return [float(job.work) / 60 for job in workload.jobs]
 
 
-def short(workload: Any) -> float:
-    """Per cent of the jobs of at most 1,000 minutes."""
-    return 100 * fmean(time <= 1000 for time in minutes(workload))
-
-
-def median_short(workload: Any) -> float:
-    """Median running time of these jobs in minutes."""
-    return median(time for time in minutes(workload) if time <= 1000)
-
-
-def longest(workload: Any) -> float:
-    """Longest running time in minutes."""
-    return max(minutes(workload))
-
-
 def per_hour(workload: Any) -> float:
     """Jobs per hour."""
     return float(3600 * len(workload.jobs) / workload.jobs[-1].submit)
-
-
-def language(workload: Any) -> float:
-    """Per cent of the jobs that train a language model."""
-    return 100 * fmean(job.model in LANGUAGE for job in workload.jobs)
-
-
-def one_gpu(workload: Any) -> float:
-    """Per cent of the jobs with one GPU."""
-    return 100 * fmean(job.gpus == 1 for job in workload.jobs)
 
 
 def demand(workload: Any) -> float:
@@ -68,29 +43,27 @@ def completion(seed: int) -> Any:
     return simulate(workload, Cluster.uniform(16), "fifo").jobs["jct"].to_numpy()[MEASURED] / 3600
 
 
-def mean_hours(hours: Any) -> float:
-    """Return the average."""
-    return float(hours.mean())
-
-
 MARGINALS = [
-    Marginal("jobs of at most 1,000 minutes, %", 80, 78, 82, "section 5.1", drawn, short),
+    Marginal("jobs of at most 1,000 minutes, %", 80, 78, 82, "section 5.1", drawn,
+             percent(lambda time: time <= 1000, minutes)),
     Marginal("of these, median running time, minutes", 10**2.25, 170, 190, "section 5.1", drawn,
-             median_short),
-    Marginal("longest running time, minutes", 10_000, 9_500, 10_000, "section 5.1", drawn, longest),
+             lambda made: median(time for time in minutes(made) if time <= 1000)),
+    Marginal("longest running time, minutes", 10_000, 9_500, 10_000, "section 5.1", drawn,
+             lambda made: max(minutes(made))),
     Marginal("preset=paper: jobs per hour", 9, 8.7, 9.3, "Figure 9", drawn, per_hour),
     Marginal("preset=paper, multi: jobs per hour", 4, 3.9, 4.1, "Figure 7",
              partial(drawn, multi=True), per_hour),
-    Marginal("language jobs, %", 70, 69.5, 70.5, "section 5.3", drawn, language),
+    Marginal("language jobs, %", 70, 69.5, 70.5, "section 5.3", drawn,
+             percent(lambda job: job.model in LANGUAGE)),
     Marginal("multi: jobs with one GPU, %", 70, 68, 72, "the authors' public code",
-             partial(drawn, multi=True), one_gpu),
+             partial(drawn, multi=True), percent(lambda job: job.gpus == 1)),
     Marginal("preset=paper-high, multi: demand above 100 % of 128 GPUs, %", 100, 100, 150,
              "section 5.4, Figure 10", lambda seed: synergy_workload(
                  1000, seed=seed, preset="paper-high", multi=True), demand),
 ]  # fmt: skip
 SLOW = [
     Marginal("preset=paper: average completion time by FIFO, seed 42, h", 81, 77, 85, "Figure 9",
-             lambda _: completion(42), mean_hours),
+             lambda _: completion(42), fmean),
     Marginal("preset=paper: average completion time by FIFO, h", 81, 65, 97, "Figure 9",
-             completion, mean_hours),
+             completion, fmean),
 ]  # fmt: skip

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import cache
-from statistics import fmean
 from typing import Any
 
-from marginal import Marginal
+from marginal import Marginal, percent, within
 
 import dlsched
 
@@ -34,15 +33,10 @@ def hours(job: Any) -> float:
 def jobs(named: str, printed: float, band: float, source: str, holds: Callable[[Any], bool],
          draw: Callable[[int], Any] = section4) -> Marginal:  # fmt: skip
     """Return a marginal: per cent of the jobs of which something holds."""
-
-    def share(made: Any) -> float:
-        return 100 * fmean(holds(job) for job in made.jobs)
-
-    low, high = max(0, printed - band), min(100, printed + band)
-    return Marginal(f"{named}, % of the jobs", printed, low, high, source, draw, share)
+    return within(f"{named}, % of the jobs", printed, band, source, draw, percent(holds))
 
 
-def within(low: float, high: float) -> Callable[[Any], bool]:
+def of_group(low: float, high: float) -> Callable[[Any], bool]:
     """Return whether a job is in a group."""
     return lambda job: 0.99 * low <= hours(job) < 1.01 * high
 
@@ -52,26 +46,19 @@ def faster(kind: str, than: str) -> Callable[[Any], bool]:
     return lambda job: job.rates[kind] > job.rates[than]
 
 
-def fastest(kind: str) -> Callable[[Any], bool]:
-    """Return whether a job is fastest on a type."""
-    return lambda job: job.rates[kind] == max(job.rates.values())
-
-
-def gpus(kind: str) -> Marginal:
-    """Return the marginal of a type's GPUs."""
-    return Marginal(f"GPUs of type {kind}", 20, 20, 20, "section IV", section4,
-                    lambda made: made.supply[kind])  # fmt: skip
-
-
 MARGINALS = [
-    *map(gpus, ("V100", "P100", "K80")),
+    *(
+        Marginal(f"GPUs of type {kind}", 20, 20, 20, "section IV", section4,
+                 lambda made, kind=kind: made.supply[kind])
+        for kind in ("V100", "P100", "K80")
+    ),
     Marginal("jobs", 480, 480, 480, "section IV-A", section4, lambda made: len(made.jobs)),
     Marginal("length of a slot, s", 360, 360, 360, "section IV", section4,
              lambda made: float(made.slot_seconds)),
     jobs("present from the first slot", 100, 0, "section IV-A", lambda job: job.arrival == 1),
     *(
         jobs(f"{name}, {low} to {high} GPU hours", 25, 3, "section IV-A, uniformly sampled",
-             within(low, high))
+             of_group(low, high))
         for name, (low, high) in HOURS.items()
     ),
     jobs("faster on P100 than on V100", 25, 5, MEASURED, faster("P100", "V100")),
@@ -79,7 +66,7 @@ MARGINALS = [
     jobs("faster on K80 than on P100", 0, 0, MEASURED, faster("K80", "P100")),
     *(
         jobs(f"rates=any_order: fastest on {kind}", 100 / 3, 3, f"section II-A, matrix X: {job}",
-             fastest(kind), any_order)
+             lambda job, kind=kind: job.rates[kind] == max(job.rates.values()), any_order)
         for job, kind in (("J1", "V100"), ("J2", "P100"), ("J3", "K80"))
     ),
 ]  # fmt: skip

@@ -131,9 +131,9 @@ def test_pictures_say_what_they_cannot_draw(name: str) -> None:
     with pytest.raises(dlsched.InstanceError):
         dlsched.plot(result.solution, instance=other)
     for seed in range(8):  # what violates something is drawn, if all that it names is there
-        data = mutated(result.solution.to_data(), random.Random(seed))  # type: ignore[union-attr]
+        data = mutated(result.solution.to_data(), random.Random(seed))
         try:
-            given = type(result.solution).model_validate(data)  # type: ignore[arg-type]
+            given = type(result.solution).model_validate(data)
             report = dlsched.verify(instance, given)
             title = dlsched.plot(given, instance=instance).get_title(loc="left")
         except (dlsched.InstanceError, ValueError):

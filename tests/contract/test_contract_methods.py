@@ -233,7 +233,7 @@ def test_a_start_that_is_no_solution_is_said_to_be(name: str, method: str) -> No
     for instance in instances(name, 6):
         best = dlsched.solve(instance)
         for _ in range(4 * (best.solution is not None)):
-            start = mutated(best.solution.to_data(), rng)  # type: ignore[union-attr]
+            start = mutated(best.solution.to_data(), rng)
             try:
                 feasible = dlsched.verify(instance, start).feasible
             except dlsched.InstanceError:
@@ -244,7 +244,7 @@ def test_a_start_that_is_no_solution_is_said_to_be(name: str, method: str) -> No
                 assert not result.start.accepted and result.start.reason
                 assert result.status == best.status
                 if getattr(problem(name).module("model"), "ROUNDED", False):
-                    assert_equal(result.objective, best.objective)  # type: ignore[arg-type]
+                    assert_equal(result.objective, best.objective)
                 else:
                     assert result.objective == best.objective
     assert tried

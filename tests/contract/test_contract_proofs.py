@@ -138,7 +138,7 @@ def test_a_worse_solution_is_not_proved(name: str, tmp_path: Path) -> None:
             with pytest.raises(ProofFailed):
                 dlsched.prove(instance, worse.solution)
             data = json.loads(json.dumps(proved(instance)))
-            data["solution"] = worse.solution.to_data()  # type: ignore[union-attr]
+            data["solution"] = worse.solution.to_data()
             for level, value in zip(data["levels"], worse.objective, strict=True):
                 level["target"] = str(Fraction(value))
             with pytest.raises(InvalidProof):

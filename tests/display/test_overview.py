@@ -206,7 +206,7 @@ def test_searches_that_cannot_be_drawn() -> None:
     object.__setattr__(result, "trajectory", (Point(0.1, 3.0, 0.5), Point(0.2, 1.0, 1.0)))
     assert dlsched.plot_search(result).get_ylabel() == "preempted"
     with pytest.raises(dlsched.OptionError, match="cannot draw str"):
-        dlsched.plot_search("lyra-fig5")  # type: ignore[arg-type]
+        dlsched.plot_search("lyra-fig5")
 
 
 VISION = {

@@ -2,62 +2,19 @@
 
 There an instance, and a solution of it, are JSON. A line below changes them by ``path = value``, or
 removes what is at a path with ``-``; the lines below it are all that is said: the violations, the
-error with its place and remedy, or why there is no solution.
+error with its place and remedy, or why there is no solution. After ``worth`` they are the levels of
+the solution's objective that are not 0, and some details, exactly; without a solution those of the
+optimum.
 """
 
-import copy
-import json
-import re
-from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from changed_documents import FILES, Case, cases, changed
 
 import dlsched
-
-FILES = sorted(Path(__file__).parent.glob("*/reports.txt"))
-
-
-class Case(NamedTuple):
-    """A line of a file: what is changed, to what, and what is said then."""
-
-    base: dict[str, Any]
-    changes: str
-    expected: list[str]
-
-
-def cases(file: Path) -> Iterator[Case]:
-    """Yield the lines of changes; without changes nothing is said."""
-    text = re.sub(r"^#.*\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    base: dict[str, Any] = {}
-    for block in re.findall(
-        r"^(?:\w+: \{$.*?^\}|\S.*?)\n(?=\S|\Z)", text, re.MULTILINE | re.DOTALL
-    ):
-        first, *rest = block.splitlines()
-        name, opened, _ = first.partition(": {")
-        if opened and not name.count(" "):
-            base = {} if name == "instance" else base
-            base = base | {name: json.loads("{" + "\n".join(rest))}
-        else:
-            yield Case(base, first, [line.strip() for line in rest])
-
-
-def changed(base: dict[str, Any], changes: str) -> dict[str, Any]:
-    """Return the documents with the changes of a line."""
-    documents = copy.deepcopy(base)
-    for change in changes.split(" ;; "):
-        where, value = re.fullmatch(r"(\w+ \S+) (?:-|= (.*))", change).groups()  # type: ignore[union-attr]
-        *steps, last = re.findall(r"[^ .\[\]]+", where)
-        place = documents
-        for step in steps:
-            place = place[int(step) if isinstance(place, list) else step]
-        key: Any = int(last) if isinstance(place, list) else last
-        if value is None:
-            del place[key]
-        else:
-            place[key] = json.loads(value)
-    return documents
 
 
 def said(instance: Any, solution: Any = None) -> list[str]:
@@ -70,6 +27,16 @@ def said(instance: Any, solution: Any = None) -> list[str]:
         return [f"{result.status}: {result.reason}"] * (result.status == "infeasible")
     except dlsched.InstanceError as error:
         return [f"{error.path}: {error.problem}; {error.remedy}"]
+
+
+def require_worth(report: Any, line: str) -> None:
+    """Require that the levels that are not 0 are those of a line, and details as it has them."""
+    pairs = [text.split() for text in line.removeprefix("worth").split(",") if text]
+    stated = {name: Fraction(number) for name, number in pairs}
+    details = {name: report.details[name] for name in stated if name in report.details}
+    levels = {name: Fraction(value) for name, value in report.objective.as_dict().items() if value}
+    assert details == {name: float(stated[name]) for name in details}
+    assert levels == {name: value for name, value in stated.items() if name not in details}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
@@ -87,7 +54,14 @@ def test_nothing_is_said_without_a_change(file: Path) -> None:
 )
 def test_all_is_said_of_a_change(case: Case) -> None:
     """Violations with kind, place, message and amount; errors with place, problem and remedy."""
-    found = said(**changed(case.base, case.changes))
-    if case.expected and case.expected[0].endswith(": ..."):  # the words are pydantic's
+    documents, expected = changed(case.base, case.changes), case.expected
+    found = said(**documents)
+    if expected and expected[0].startswith("worth"):
+        solved = "solution" not in documents
+        report = dlsched.solve(**documents) if solved else dlsched.verify(**documents)
+        assert found == [] and (not solved or report.status == "optimal")
+        require_worth(report, expected[0])
+        return
+    if expected and expected[0].endswith(": ..."):  # the words are pydantic's
         found = [text.partition(":")[0] + ": ..." for text in found]
-    assert found == case.expected
+    assert found == expected

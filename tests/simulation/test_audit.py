@@ -49,7 +49,7 @@ def sql(change: str) -> str:
     if head == "rotate":
         return f"UPDATE {rest} SET rowid = -1 WHERE rowid = (SELECT max(rowid) FROM {rest})"
     if head == "meta":
-        key, path, value = re.fullmatch(r"(\w+)(\S*) = (.*)", rest).groups()  # type: ignore[union-attr]
+        key, path, value = re.fullmatch(r"(\w+)(\S*) = (.*)", rest).groups()
         new = f"json_set(value, '${path}', json('{value}'))" if path else f"'{value}'"
         return f"UPDATE meta SET value = {new} WHERE key = '{key}'"
     row, values = rest.split(": ", 1)

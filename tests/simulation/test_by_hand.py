@@ -95,7 +95,7 @@ def test_an_impossible_decision_is_refused(entry: Mapping[str, Any]) -> None:
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
     """7.007 s of overhead and a speed of 0.1 are these decimals: 10 us of work take 100 us."""
     held = on((ONE.servers[0].id, np.int64(1)), speed=np.float64(0.1))
-    policy = Scripted({0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)})  # type: ignore[dict-item, arg-type]
+    policy = Scripted({0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)})
     run = audited(by_hand({"work": 10e-6}), ONE, policy)
     assert column(run, "time", "completions") == [2_007_100]
     assert policy.times == [0, Fraction(2007, 1000)]

@@ -66,24 +66,24 @@ S1 = Share("s1", 1)
 WRONG: dict[str, tuple[Decide, str]] = {
     "raises": (lambda _: {}["x"], "it raised KeyError: 'x'"),
     "no decision": (lambda _: None, "it returned None; return a dlsched.simulation.Decision"),
-    "start is a list": (lambda _: Decision([]), "start is .*; write ids and allocations"),  # type: ignore[arg-type]
-    "no allocation": (lambda _: Decision({"b": (S1,)}), "write an Allocation"),  # type: ignore[dict-item]
+    "start is a list": (lambda _: Decision([]), "start is .*; write ids and allocations"),
+    "no allocation": (lambda _: Decision({"b": (S1,)}), "write an Allocation"),
     "no share": (held(("s1", 1)), "job b: shares are .*; write a tuple of Share"),
     "a number as group": (held(S1, group=3), "job b: group is 3; write a"),
     "preempts a text": (lambda _: Decision(preempt="b"), "preempt is 'b'; write a list of ids"),
     "overhead without a start": (lambda _: Decision(overhead={"b": 1}), "job 'b', which is not in"),
     "returns a text": (lambda _: Decision(returned="s1"), "returned is 's1'; write a list of ids"),
-    "fraction of a GPU": (held(Share("s1", 1.5), job="a"), "job a: 1.5 GPUs on s1; write"),  # type: ignore[arg-type]
-    "fractions that add up": (held(Share("s1", 0.5), Share("s2", 1.5), job="a"), "0.5 GPUs on s1"),  # type: ignore[arg-type]
+    "fraction of a GPU": (held(Share("s1", 1.5), job="a"), "job a: 1.5 GPUs on s1; write"),
+    "fractions that add up": (held(Share("s1", 0.5), Share("s2", 1.5), job="a"), "0.5 GPUs on s1"),
     "NaN speed": (held(S1, speed=np.nan), "job b: speed nan is not a finite"),
     "tiny speed": (held(S1, speed=1e-300), "the clock ends at 2.31e.12 s"),
     "speed of 1e-400": (held(S1, speed=1 / Fraction(10) ** 400), "job b: speed is .*range"),
     "speed of 1e400": (held(S1, speed=Fraction(10) ** 400), "job b: speed is .*range"),
     "speed of many digits": (held(S1, speed=1 + Fraction(1, 3**4000)), "speed is .*round it"),
-    "NaN CPUs": (held(Share("s1", 1, np.nan)), "job b: CPUs nan is not a finite"),  # type: ignore[arg-type]
+    "NaN CPUs": (held(Share("s1", 1, np.nan)), "job b: CPUs nan is not a finite"),
     "memory of 1e400": (held(Share("s1", 1, 1, Fraction(10) ** 400)), "job b: GB is .*range"),
-    "NaN wake-up": (lambda _: Decision(wake=np.nan), "wake: nan is not a finite number"),  # type: ignore[arg-type]
-    "wake-up in words": (lambda _: Decision(wake="soon"), 'wake: "soon" is not a number'),  # type: ignore[arg-type]
+    "NaN wake-up": (lambda _: Decision(wake=np.nan), "wake: nan is not a finite number"),
+    "wake-up in words": (lambda _: Decision(wake="soon"), 'wake: "soon" is not a number'),
     "wake-up far ahead": (lambda s: Decision(wake=10**15), "the next event is at 1e.15 s"),
     "solved has objects": (lambda _: Decision(solved={"a": object()}), "Decision.solved cannot be"),
     "solved has numbers as keys": (lambda _: Decision(solved={"a": {1: 2}}), "1 as a key"),

@@ -78,7 +78,7 @@ def test_another_speed_is_found_by_the_audit(number: int) -> None:
     assert "speed" in {violation.kind for violation in other.audit().violations}
 
 
-class Comparing(type(make_policy("sia"))):  # type: ignore[misc]
+class Comparing(type(make_policy("sia"))):
     """Compares each round with the exact answer to its instance."""
 
     def decide(self, state: State) -> Decision:

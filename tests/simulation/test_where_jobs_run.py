@@ -151,7 +151,7 @@ def test_a_simulation_with_outages_goes_on_after_an_interruption(tmp_path: Path)
     workload, cluster = typed_case(1, "las")
     whole = simulate(workload, cluster, "las")
 
-    class Stopped(type(make_policy("las"))):  # type: ignore[misc]
+    class Stopped(type(make_policy("las"))):
         def decide(self, state: State) -> Decision:
             if state.number == 2:
                 raise KeyboardInterrupt

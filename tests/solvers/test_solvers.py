@@ -71,7 +71,7 @@ def test_unsupported_limit(solver: str, limits: dict[str, int]) -> None:
     """The error for a limit that the solver lacks names the solvers that have it."""
     need(solver)
     with pytest.raises(dlsched.OptionError, match="use one of: "):
-        dlsched.solve(small(0), solver=solver, **limits)  # type: ignore[arg-type]
+        dlsched.solve(small(0), solver=solver, **limits)
 
 
 def test_cp_sat_takes_integers_only() -> None:
@@ -424,5 +424,5 @@ def test_a_refused_point_is_rejected() -> None:
     claim = solve_levels(NAMED, run, two(1.0))
     assert claim.status is Status.NO_SOLUTION and claim.solution is None
     assert claim.termination is Termination.TOLERANCES and "x[1]: is over by a hair" in claim.reason
-    again = solve_levels(NAMED, run, two(1.0), first=(1, 0))  # type: ignore[arg-type]
+    again = solve_levels(NAMED, run, two(1.0), first=(1, 0))
     assert again.status is Status.FEASIBLE and again.solution == (1, 0)

@@ -78,15 +78,9 @@ def test_key_tells_what_changed(place: Path) -> None:
         found.add(key)
     write_suite('src_main:f; options = { also = ["src_option:g"], text = "12:30", number = 1 }')
     named = keys_of()
-    Path("src_other.py").write_text(
-        "x = 1\
-"
-    )
+    Path("src_other.py").write_text("x = 1\n")
     assert keys_of() == named
-    Path("src_option.py").write_text(
-        "x = 1\
-"
-    )
+    Path("src_option.py").write_text("x = 1\n")
     assert keys_of() != named
 
 

@@ -164,7 +164,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshrunk: None) -> 
 
 def finding_of(name: str, check: str, **options: object) -> Finding:
     """Return the one finding of a check, with the package's name as on the page."""
-    (found,) = check_problem(name, checks=[check], **options).findings  # type: ignore[arg-type]
+    (found,) = check_problem(name, checks=[check], **options).findings
     assert found.kind == check
     return Finding(check, found.message.replace(f"dlsched_{name}", PACKAGE), found.instance)
 
@@ -182,7 +182,7 @@ def in_folders() -> dict[str, str]:
     both = "\0".join(f"{name}\n{text}" for name, text in FILES.items())
     moved = re.sub(pattern, lambda m: f"{m[1]}{homes[m[3]]}{m[2]}{m[3]}", both)
     moved = moved.replace("heuristics.py", "heuristics/__init__.py")
-    return dict(file.split("\n", 1) for file in moved.split("\0"))  # type: ignore[misc]
+    return dict(file.split("\n", 1) for file in moved.split("\0"))
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -287,10 +287,10 @@ def test_unknown_problems_and_missing_modules(install: Install) -> None:
     unenumerated = install({name: text for name, text in FILES.items() if name != ORACLE})
     for search in (check_heuristic, worst_case):
         with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
-            search("reclaimin", "lyra")  # type: ignore[operator]
+            search("reclaimin", "lyra")
         with pytest.raises(dlsched.OptionError, match=r"no strategy for .*; pass one as"):
-            search(undrawn, "densest_first")  # type: ignore[operator]
+            search(undrawn, "densest_first")
         with pytest.raises(dlsched.OptionError, match="no oracle for"):
-            search(unenumerated, "densest_first")  # type: ignore[operator]
+            search(unenumerated, "densest_first")
     with pytest.raises(dlsched.OptionError, match="pass oracle=False"):
         check_heuristic(unenumerated, "densest_first")

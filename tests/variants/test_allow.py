@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched import OptionError, Variant
 from dlsched.proofs.check import InvalidProof
+from sensitivity_instances import one_server
 
 FORMS = ["interleaving", "utility", "sensitivity", "dispatch"]
 Rule = Callable[..., bool]
@@ -184,19 +185,6 @@ def test_heuristics_and_studies_keep_the_rule() -> None:
     assert result.objective[0] == pytest.approx(best.objective[0])
     assert frame["efficiency"][0] == pytest.approx(float(best.objective[0]))
     assert not any(pair <= set(group.jobs) for group in result.solution.groups)
-
-
-def one_server(gpus: int) -> dict[str, Any]:
-    """Return a server of 3 GPUs and two jobs that run at 5, or wait."""
-    return {
-        "dlsched": 1,
-        "problem": "sensitivity",
-        "name": "one-server",
-        "servers": {"count": 1, "gpus": 3, "cpus": 3, "memory": 3},
-        "may_wait": True,
-        "profiles": {"p": {"gpus": gpus, "cpus": [1], "memory": [1], "throughput": [[5]]}},
-        "jobs": [{"id": job, "profile": "p"} for job in ("j0", "j1")],
-    }
 
 
 LESS: list[Any] = [

@@ -138,7 +138,7 @@ def test_studies_of_what_cannot_be_studied() -> None:
     pair = ("preempted", "collateral")
     for study, given in ((dlsched.best_solutions, 2), (dlsched.frontier, pair)):
         with pytest.raises(OptionError, match=r"variant=3 is no dlsched\.Variant"):
-            study(NAME, given, variant=3)  # type: ignore[operator]
+            study(NAME, given, variant=3)
     for fixes in ({"x[s1]": 1}, "x[s1]", ["x[s1]"]):
         with pytest.raises(OptionError, match="fixes must be a list of decisions"):
             dlsched.what_if(NAME, fixes)

@@ -179,6 +179,25 @@ def test_a_false_row_of_constants_is_an_answer() -> None:
     assert dlsched.check_proof(SMALL, proof, variant=changed).levels[0].value is None
 
 
+def never(m: Any, instance: Any) -> None:
+    """Nothing fits this row, whatever is done."""
+    m.never_above = pyo.Var(bounds=(0, 1))
+    m.never = pyo.Constraint(expr=m.never_above >= 2)
+
+
+@pytest.mark.parametrize("problem", [*SIZES, "configurations"])
+def test_what_nothing_fulfils_is_infeasible(problem: str) -> None:
+    """A row that cannot hold leaves no solution, which is proved, for the variant alone."""
+    change = Variant(problem, "never", never)
+    for instance in registry.problem(problem).module("generate").examples()[:2]:
+        result = dlsched.solve(instance, variant=change, certify=True)
+        assert (result.status, result.solution) == ("infeasible", None)
+        [level] = dlsched.check_proof(instance, result.proof, variant=change).levels
+        assert (level.value, level.kind) == (None, "certified")
+        with pytest.raises(InvalidProof, match="of the variant never"):
+            dlsched.check_proof(instance, result.proof)
+
+
 def few(m: Any, instance: Any) -> None:
     """At most one of the first three servers, of which two count half."""
     first = [server.id for server in instance.servers[:3]]

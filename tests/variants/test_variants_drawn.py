@@ -161,7 +161,7 @@ def expected(drawn: Drawn, instance: Any, levels: Sequence[Any]) -> Iterator[tup
         own = better((value(drawn.level, point) for point in points(drawn, base)), default=None)
         known = {**dlsched.verify(instance, solution).objective.as_dict(), "own": own}
         values = None if own is None else ByLevel(levels, [known[level.name] for level in levels])
-        yield solution, Report(() if own is not None else (object(),), values, {})  # type: ignore[arg-type]
+        yield solution, Report(() if own is not None else (object(),), values, {})
 
 
 def compare(case: Any, drawn: Drawn, instance: Any = INSTANCE) -> str:

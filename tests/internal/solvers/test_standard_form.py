@@ -67,7 +67,7 @@ def test_rows_agree_with_pyomo() -> None:
         )
         assert ours == expected
         outcomes.add(ours)
-        assert form.point() is not None and np.array_equal(form.point(), point)  # type: ignore[arg-type]
+        assert form.point() is not None and np.array_equal(form.point(), point)
     assert outcomes == {True, False}
 
 

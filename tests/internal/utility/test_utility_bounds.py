@@ -89,7 +89,7 @@ def test_the_part_that_prices_leave_has_an_optimum(instance: Instance, seed: int
 def test_hadars_prices_by_hand() -> None:
     """Eq. 5 to 7 as repaired: whole slots from a job's arrival, and the horizon in eta."""
     # Theorem 2's example: highest 8 / 4, lowest 1 / 4 of 1 / 4.
-    table = HadarPrices(dlsched.load("hadar-theorem2"), [0, 1]).table[0]  # type: ignore[arg-type]
+    table = HadarPrices(dlsched.load("hadar-theorem2"), [0, 1]).table[0]
     assert table[[0, 2, -1]] == pytest.approx([1 / 16, (1 / 16) ** 0.5 * 2**0.5, 2])
     for arrival in (1, 4):  # 5 iterations at 2 a slot are 3 slots, whenever the job arrives
         late = instance([job(5, 2, arrival=arrival)], {"A": 2}, slots=8)

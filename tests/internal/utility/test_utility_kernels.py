@@ -107,7 +107,7 @@ def test_searches_keep_their_books(seed: int, barring: bool, kind: str) -> None:
     made = dlsched.generate("utility", seed, jobs=9, slots=14, gpus=5, mix="even", arrivals=0.5)
     shape = (len(made.jobs), made.slots, 3)
     barred = np.sort(rng.random(shape) < 0.1, axis=2) if barring else None
-    gangs, kernel = Gangs(made, barred=barred), KERNELS["insertion", kind]  # type: ignore[arg-type]
+    gangs, kernel = Gangs(made, barred=barred), KERNELS["insertion", kind]
     levels, finish = np.full(shape[:2], -1, np.int8), np.full(shape[0], -1)
     free = gangs.free(levels)
     demands, plan = kernel.Demands(*gangs.demands), kernel.Plan(levels, finish, free, seed + 1)

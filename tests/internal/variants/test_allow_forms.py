@@ -13,6 +13,7 @@ from dlsched.problems.interleaving.variant.allowed import pairs_apart
 from dlsched.problems.sensitivity.variant import TUNABLES, allowed, forbidden_sets
 from dlsched.problems.sensitivity.variant.forbidden_sets import merged, smallest_forbidden
 from dlsched.proofs.prove import ProofFailed
+from sensitivity_instances import one_server
 
 
 def test_jobs_are_divided_from_their_profile_only_as_needed() -> None:
@@ -40,20 +41,6 @@ def test_rows_say_what_a_rule_says() -> None:
             held = dict.fromkeys(named, 1)
             fits = all(sum(held.get(p.job, 0) >= p.gpus for p in parts) <= n for parts, n in rows)
             assert fits == rule(instance, held), held
-
-
-def one_server(gpus: int) -> Any:
-    """Return a server of 3 GPUs and two jobs that run at 5, or wait."""
-    data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
-        "name": "one-server",
-        "servers": {"count": 1, "gpus": 3, "cpus": 3, "memory": 3},
-        "may_wait": True,
-        "profiles": {"p": {"gpus": gpus, "cpus": [1], "memory": [1], "throughput": [[5]]}},
-        "jobs": [{"id": job, "profile": "p"} for job in ("j0", "j1")],
-    }
-    return dlsched.load(data)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The definition of dispatch: objectives by hand, violations, unusable fields, the ranking."""
+"""The ranking of dispatch; reports.txt has the rest of the definition."""
 
 from fractions import Fraction
 from typing import Any
@@ -6,67 +6,8 @@ from typing import Any
 import pytest
 
 import dlsched
-from dispatch_instances import held, instance, job, machines, region, running, tenant, waiting
+from dispatch_instances import held, instance, job, machines, running, tenant, waiting
 from dlsched.problems.dispatch import Instance, rank
-
-TASK = {"cpus": 8, "memory": 16}
-HEAD = {"dlsched": 1, "problem": "dispatch"}
-DATA: dict[str, Any] = HEAD | {
-    "name": "two-regions",
-    "scope": "one",
-    "lowest_priority": 3,
-    "cpu_weight": 0.5,
-    "regions": [
-        region(
-            {"c1": [machines("m", 8, 64, 128, count=2, rack=1)],
-             "c2": [machines("n", 0, 64, 128, rack=1)]},
-            "x", tables=["t"],
-        ),
-        region({"c3": [machines("o", 8, 64, 128, gpu_type="B")]}, "y"),
-    ],
-    "tenants": [tenant("a", 1, 8, 100, use=1), tenant("b", 2, 8, 100, use=3)],
-    "running": [
-        running("v", held({"m#0": 1, "m#1": 1}, 6, cluster="c1", **TASK), tenant="b",
-                seconds=6400.5),
-        running("u", held({"n#0": 1}, cluster="c2", **TASK), tenant="b", seconds=100000,
-                within_quota=True),
-    ],
-    "pending": [
-        waiting("w", job("train", 4, 2, **TASK), job("read", tasks=2, **TASK), tenant="a", age=9,
-                tables=["t"]),
-        waiting("z", job("read", **TASK), tenant="b", age=1),
-    ],
-}  # fmt: skip
-TRAIN: dict[str, Any] = {"cluster": "c1", "on": {"m#0": 2}}
-READ: dict[str, Any] = {"cluster": "c2", "on": {"n#0": 2}}
-
-
-def solution(region: str = "x", preempt: Any = ("v",), **jobs: Any) -> dict[str, Any]:
-    """Return a solution that starts w, with some jobs changed; ``None`` leaves one out."""
-    placed = {k: v for k, v in ({"train": TRAIN, "read": READ} | jobs).items() if v is not None}
-    start = {"w": {"region": region, "jobs": placed}}
-    return HEAD | {"instance": "two-regions", "start": start, "preempt": list(preempt)}
-
-
-def test_objective_by_hand() -> None:
-    """W has 8 GPUs and 16 CPUs at 0.5 each; v has one job and lacks 79,999.5 seconds of a day."""
-    report = dlsched.verify(DATA, solution())
-    assert report.feasible, report.violations
-    assert report.objective.started_1 == 16
-    assert report.objective.preempted_3 == 1
-    assert report.objective.young == Fraction(159999, 2)
-    assert report.objective.spread == 4  # two machines, and rack 1 of two clusters
-    assert sum(report.objective) == 16 + 1 + Fraction(159999, 2) + 4
-    assert [report.details[name] for name in ("started", "waiting", "preempted")] == [1, 1, 1]
-    assert report.details["gpus"] == 8 / 24
-
-
-def test_a_victim_may_be_on_a_machine_of_the_other_job() -> None:
-    """U has priority 2 and makes room for w's CPU job, whose priority is 1."""
-    report = dlsched.verify(DATA, solution(preempt=["v", "u"]))
-    assert report.feasible
-    assert (report.objective.preempted_2, report.objective.preempted_3) == (1, 1)
-    assert report.objective.young == Fraction(159999, 2)  # u has run for more than a day
 
 
 def ranked(pending: list[Any], *tenants: Any, **more: Any) -> Instance:

@@ -54,7 +54,7 @@ def one_cluster(seed: int, **more: Any) -> Instance:
     """Generate an instance of the scope one that is larger than brute force allows."""
     options: dict[str, Any] = {"scope": "one", "regions": 2, "machines": 12, "pending": 6,
                                "gpu_share": 0.75, "rack": 3, "cpu_only": 0.1}  # fmt: skip
-    return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
+    return dlsched.generate("dispatch", seed, **options | more)
 
 
 def test_generated_sizes_differ_and_fit() -> None:
@@ -239,7 +239,7 @@ def test_mast_and_the_plain_rule_on_full_clusters(seed: int) -> None:
     full = dlsched.generate(
         "dispatch", seed, regions=1, machines=20, pending=20, allocation=1.0, copies=1
     )
-    require_plain(full)  # type: ignore[arg-type]
+    require_plain(full)
     assert seed not in (0, 1, 2) or dlsched.solve(full, "mast").solution.preempt
 
 
@@ -328,7 +328,7 @@ def test_an_instance_from_a_placement() -> None:
     placed = dlsched.generate("placement", seed=1, regions=3, tables=12, jobs=20)
     homes = dlsched.solve(placed, "hill_climbing").solution
     bare = dispatch.from_placement(placed, homes)
-    copies = replicate(placed, homes)  # type: ignore[arg-type]
+    copies = replicate(placed, homes)
     more = dispatch.from_placement(placed, homes, copies)
     assert sum(len(region.tables) for region in bare.regions) == 12
     assert sum(len(region.tables) for region in more.regions) == 12 + len(copies)

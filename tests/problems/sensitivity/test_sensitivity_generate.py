@@ -44,17 +44,6 @@ def test_files_without_measured_profiles_raise(text: str, words: str, tmp_path: 
         from_profiles(path)
 
 
-def test_statistics_of_the_generator() -> None:
-    """Jobs need all GPUs; the mix of classes is near the split; multi has several sizes."""
-    made = dlsched.generate("sensitivity", 1, servers=64, split="30/60/10", multi=True)
-    gpus = [made.profile(job).gpus for job in made.jobs]
-    assert sum(gpus) == 512
-    assert {1, 2, 4, 8} == set(gpus)
-    language = ("gnmt", "transformer", "lstm")
-    share = sum(job.profile.startswith(language) for job in made.jobs) / len(made.jobs)
-    assert 0.5 < share < 0.7
-
-
 def test_utilization_above_one_makes_jobs_wait() -> None:
     """With may_wait the jobs may need twice the cluster's GPUs."""
     crowded = dlsched.generate("sensitivity", 1, servers=4, utilization=2.0, may_wait=True)

@@ -1,4 +1,4 @@
-"""The definition and the files: values by hand, violations; the optimum is that of all pairs."""
+"""Files of rates; the optimum is that of all pairs; reports.txt has the definition."""
 
 import json
 from fractions import Fraction
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from all_pairs import AllPairs, optimum
+from changed_documents import documents
 
 import dlsched
 from dlsched import InstanceError
@@ -16,56 +17,7 @@ from dlsched.problems.shares import Instance, from_rates, read_rates
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
-HEAD = {"dlsched": 1, "problem": "shares"}
-INSTANCE: dict[str, Any] = HEAD | {
-    "name": "hand",
-    "gpus": {"A": 2, "B": 2},
-    "models": [
-        {"id": "m", "rates": {"A": 4, "B": 2}},
-        {"id": "n", "gpus": 2, "rates": {"A": 6}},
-        {"id": "o", "rates": {"A": 3, "B": 1}},
-        {"id": "p", "gpus": 4, "rates": {"A": 1, "B": 1}},
-    ],
-    "pairs": [{"models": ["m", "o"], "type": "A", "rates": [3, 2]}],
-    "jobs": [
-        {"id": "x", "model": "m", "weight": 2, "steps": 90},
-        {"id": "y", "model": "n", "steps": 60, "elapsed": 10},
-        {"id": "z", "model": "o", "steps": 30},
-    ],
-}
-
-
-def share(jobs: list[str], kind: str, time: Any) -> dict[str, Any]:
-    """Return a share as in a file."""
-    return {"jobs": jobs, "type": kind, "time": time}
-
-
-GOOD = [share(["x", "z"], "A", 0.5), share(["x"], "B", 0.5), share(["y"], "A", 0.75)]
-# x: .5 x 3 + .5 x 2 = 2.5; y: 4.5; z: 1 iterations a second; A: .5 + 2 x .75 = 2 GPUs.
-
-
-def verify(shares: list[dict[str, Any]], **changes: Any) -> dlsched.Report:
-    """Check shares of the instance with some fields changed."""
-    return dlsched.verify(INSTANCE | changes, HEAD | {"instance": "hand", "shares": shares})
-
-
-@pytest.mark.parametrize(
-    ("objective", "value"),
-    [
-        # Proportional: x 3, y 3, z 2. x: 2.5 / (2 x 3); y: 2 x 4.5 / 3; z: 1 / 2.
-        ("max_min", Fraction(5, 12)),
-        ("makespan", Fraction(25, 900)),  # x: 2.5 / 90; y: 4.5 / 60; z: 1 / 30
-        # Isolated, 4 / 3 of a GPU each: x 3, y 2, z 2. x: 30 / 36, y: 40 / 23.3, z: 15 / 30.
-        ("finish_time", Fraction(1, 2)),
-        ("total", 2 * Fraction(5, 2) + Fraction(9, 2) + 1),
-    ],
-)
-def test_values_by_hand(objective: str, value: Fraction) -> None:
-    """Each objective's value, computed exactly from the shares."""
-    report = verify(GOOD, objective=objective)
-    assert report.feasible
-    assert report.objective == (value,)
-    assert report.details == {"x": 2.5, "y": 4.5, "z": 1.0}
+INSTANCE: dict[str, Any] = documents("shares")["instance"]
 
 
 def test_brute_force_has_two_models_beside_each_other() -> None:
@@ -75,19 +27,6 @@ def test_brute_force_has_two_models_beside_each_other() -> None:
         INSTANCE | {"gpus": {"A": 1, "B": 0}, "objective": "total", "jobs": jobs}
     )
     assert oracles.shares(instance) == dlsched.solve(instance).objective == (5,)
-
-
-def test_no_shares_are_worth_nothing() -> None:
-    """All GPUs may be idle."""
-    assert verify([]).objective == (0,)
-    assert verify([]).feasible
-
-
-def test_limits_are_exact() -> None:
-    """A type that is used by one part in 1e15 too much is a violation."""
-    tight = [share(["y"], "A", 1)]
-    assert verify(tight).feasible
-    assert not verify([*tight, share(["x"], "A", 1e-15)]).feasible
 
 
 NESTED = {

@@ -46,10 +46,10 @@ def test_prices_must_make_sense() -> None:
     instance = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3)
     for prices in ({"X": [1] * 4}, {"V100": [1, 1, 1, -1]}, {"V100": [1]}, {"V100": [np.inf] * 4}):
         with pytest.raises(dlsched.OptionError):
-            lagrangian_bound(instance, prices)  # type: ignore[arg-type]
+            lagrangian_bound(instance, prices)
     forking = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3, forking=True)
     with pytest.raises(dlsched.OptionError, match="forking"):
-        lagrangian_bound(forking, {})  # type: ignore[arg-type]
+        lagrangian_bound(forking, {})
 
 
 A_DIGIT_SHORT = {"V100": 0.027777777777777776, "P100": 0.005555555555555556}

@@ -153,7 +153,7 @@ def test_theorem_2_does_not_hold(workers: int, ratio: float) -> None:
     for row in data["jobs"]:
         row["workers"] = workers
     made = dlsched.load(data)
-    assert promised(made) == pytest.approx(ratio, abs=0.005)  # type: ignore[arg-type]
+    assert promised(made) == pytest.approx(ratio, abs=0.005)
     best, literal = (dlsched.solve(made, m).objective[0] for m in ("exact", "hadar_literal"))
     assert best / literal == 8 > ratio
     if workers == 4:

@@ -1,4 +1,4 @@
-"""The definition and the files; drawn instances, those of a state, reclaiming after a placement."""
+"""Drawn instances, those of a state, reclaiming after a placement; reports.txt has what it is."""
 
 from typing import Any
 
@@ -11,61 +11,6 @@ from dlsched.problems.workers import Instance, Solution, to_reclaiming
 from dlsched.problems.workers.instances.generate import with_tenants
 from dlsched.records import Trace, TraceJob
 from dlsched.simulation import snapshot
-
-HEAD = {"dlsched": 1, "problem": "workers"}
-SERVERS = [
-    server("t1", 8), server("t2", 3), server("l1", 8), server("l2", 5),
-    server("lb", 4, group="base"), server("lf", 4, group="flexible"),
-]  # fmt: skip
-JOBS = [
-    job("plain", 2, 2),
-    job("moves", 1, 2, fungible=True),
-    job("grows", 2, 1, 3, fungible=True),
-    job("both", 1, 4, 2, heterogeneous=True),
-]
-INSTANCE: dict[str, Any] = HEAD | {"name": "hand", "servers": SERVERS, "jobs": JOBS}
-GOOD: dict[str, dict[str, dict[str, int]]] = {
-    "plain": {"base": {"t1": 1, "t2": 1}},
-    "moves": {"base": {"lb": 2}},
-    "grows": {"base": {"lb": 1}, "flexible": {"lf": 2}},
-    "both": {"base": {"t1": 2, "l1": 2}, "flexible": {"t2": 1, "l2": 1}},
-}
-
-
-def verify(placement: dict[str, Any], **changes: Any) -> dlsched.Report:
-    """Check a placement of the instance with some fields changed."""
-    return dlsched.verify(INSTANCE | changes, HEAD | {"instance": "hand", "placement": placement})
-
-
-def test_objective_by_hand() -> None:
-    """All jobs and 4 flexible workers; 2 GPUs of moves on loan, 3 of both in training; t1, l1."""
-    report = verify(GOOD)
-    assert report.feasible
-    assert tuple(report.objective) == (4, 4, 2 + 3, 2)
-    assert report.details == {"base_on_loan": 5, "flexible_on_loan": 3}
-
-
-def test_groups_count_only_if_separate() -> None:
-    """Without separate groups a loan server holds workers of both kinds, whatever its group."""
-    mixed = {"both": {"base": {"lf": 2, "l1": 2}, "flexible": {"lf": 1, "l1": 1}}}
-    assert not verify(mixed).feasible
-    assert verify(mixed, separate_groups=False).feasible
-
-
-def used(fleet: Instance, pool: str) -> float:
-    """Return the share of a pool's GPUs in use."""
-    servers = [server for server in fleet.servers if server.pool == pool]
-    return 1 - sum(s.free for s in servers) / sum(s.gpus for s in servers)
-
-
-@pytest.mark.parametrize("scenario", ["basic", "advanced", "heterogeneous", "ideal"])
-def test_the_fleet_is_used_as_stated(scenario: str) -> None:
-    """About 80 to 92 % of the training GPUs and 93 to 98 % of the loan GPUs are in use."""
-    for seed in (1, 2):
-        fleet = dlsched.generate("workers", seed, training=200, loan=200, scenario=scenario)
-        # A job that leaves may be of 256 GPUs, of 1,600.
-        assert 0.8 - 0.16 <= used(fleet, "training") <= 0.92
-        assert 0.93 - 0.16 <= used(fleet, "loan") <= 0.98
 
 
 def test_admitted_jobs_have_room_by_their_gpus() -> None:

@@ -110,7 +110,7 @@ def _plain_bfd(instance: Instance) -> dict[str, tuple[dict[str, int], dict[str, 
             ids = [s.id for s in instance.servers]
             made[j.id] = tuple(
                 {ids[s]: kind.count(s) for s in kind if s is not None} for kind in (where, other)
-            )  # type: ignore[assignment]
+            )
             break
     return made
 
