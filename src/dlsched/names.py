@@ -14,6 +14,7 @@ MOVED = {
     **{f"dlsched.problems.{name}": _CLAIMS for name in _CLAIMED.split()},
     **{f"dlsched.records.{name}": f"dlsched.simulation.{name}" for name in _THERE.split()},
     **{f"dlsched.{name}": f"dlsched.results.{name}" for name in ("objective", "result")},
+    **{f"dlsched.sweeps.{n}": "run_suite(shard='k/n')" for n in ("Plan", "Shards", "write_plan")},
     "dlsched.bench": "dlsched.sweeps",
     "dlsched.doctor": "the command `dlsched doctor --json`",
     "dlsched.gavel": "dlsched.problems.shares",
@@ -32,7 +33,9 @@ MOVED = {
     "dlsched.simulation.clairvoyant": _CLAIMS,
     "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
+    "dlsched.sweeps.Dask": "run_suite(on=a client, a cluster, or the address of a scheduler)",
     "dlsched.sweeps.statistics": "dlsched.results.statistics",
+    "dlsched.sweeps.sweep_state": "dlsched.sweeps.status",
     "dlsched.testing.find_worst": "worst_case",
     "dlsched.traces": "dlsched.records",
 }

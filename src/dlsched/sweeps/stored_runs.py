@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from dlsched.api.comparing import as_comparison
 from dlsched.api.records import result_from_data
 from dlsched.display.table import COLUMNS, Row, compared_columns
-from dlsched.errors import InstanceError, describe
 from dlsched.registry.labels import distinguish
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.result import Result
-from dlsched.sweeps.simulations import simulation_rows
+from dlsched.sweeps.simulations import reading_record, simulation_rows
 from dlsched.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -75,12 +74,8 @@ def evaluate_rows(rows: Iterable[Row]) -> list[Row]:
 def _result(row: Row) -> Result | None:
     if not row["record"]:
         return None
-    try:
+    with reading_record(row):
         return result_from_data(json.loads(row["record"]))
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        where = f"the run of {row['method']} on {row['instance']}"
-        what = f"has a damaged record ({describe(error)})"
-        raise InstanceError("the sweep's results", where, what, "run it again") from None
 
 
 def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:

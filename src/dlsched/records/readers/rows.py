@@ -171,7 +171,7 @@ def _flaw(text: str, noun: str) -> str:
 def nothing(name: str, size: int) -> NDArray[Any]:
     """Return a column of nothing recorded."""
     if name in TUPLES:
-        return tuples([()] * size)
+        return objects([()] * size)
     if name in (*TEXTS, *FLAWS, "slices", "unknown"):
         return np.full(size, None, object)
     if name in ("unassigned", "fault"):
@@ -191,8 +191,8 @@ def is_known(vector: NDArray[Any]) -> Flags:
     return np.array(vector != None, np.bool_)  # noqa: E711 - of each entry
 
 
-def tuples(values: Sequence[tuple[Any, ...]]) -> NDArray[np.object_]:
-    """Return a vector of tuples."""
+def objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    """Return a vector of whatever these are, tuples among them."""
     vector: Texts = np.empty(len(values), object)
     vector[:] = values
     return vector

@@ -44,7 +44,7 @@ _CLOCK = re.compile(
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 ISO: Final = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
 LATEST: Final = 1e11
-"""Latest moment in seconds since 1970; in milliseconds it is 1973."""
+"""Latest moment in seconds since 1970, the year 5138; in milliseconds it is 1973."""
 _EXACT: Final = 9e9
 """Largest number of seconds that a double has to the microsecond."""
 
