@@ -66,13 +66,7 @@ def settle_starts(rows: Rows, slurm: bool) -> Iterator[str]:
 
 
 def refuse_faults(raw: Rows, names: dict[str, str]) -> None:
-    """Refuse rows whose moments cannot be true.
-
-    Parameters
-    ----------
-    names
-        What the file calls a field, for errors.
-    """
+    """Refuse rows whose moments cannot be true; errors have the file's names of fields."""
     columns = raw.columns
     submit, start, end = (columns[name] for name in ("submit", "start", "end"))
     missing = np.isnan(submit)

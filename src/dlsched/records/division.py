@@ -106,13 +106,7 @@ class Run(NamedTuple):
 
 
 def divide(runs: Sequence[Run], sizes: Sizes | None = None) -> list[Parts] | None:
-    """Return what each job held on each of its nodes; None if no division is found.
-
-    Parameters
-    ----------
-    sizes
-        What each node has; None if it is not known.
-    """
+    """Return what each job held on each of its nodes; None if no division is found."""
     order = sorted(range(len(runs)), key=lambda j: runs[j].start)
     several = [j for j in order if len(runs[j].nodes) > 1]
     counts = [len(runs[j].nodes) for j in several]

@@ -37,15 +37,7 @@ _ROWS = 5000
 def evaluate_rows(rows: Iterable[Row]) -> list[Row]:
     """Compare every run with the best bound known for its instance, in the sweep or the library.
 
-    Parameters
-    ----------
-    rows
-        Rows of the store, with their records.
-
-    Returns
-    -------
-    list
-        The rows without the records, with all columns of `dlsched.display.table.COLUMNS`.
+    Records are taken out of the rows, which get all columns of `dlsched.display.table.COLUMNS`.
 
     Raises
     ------
@@ -82,14 +74,7 @@ def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:
     """Return all runs but simulations in the order of the plan, as `evaluate_rows` has them.
 
     A record is read for the evaluation of its instance, and then forgotten; 100,000 rows are never
-    there as dicts.
-
-    Parameters
-    ----------
-    store
-        The results.
-    more
-        Rows below these.
+    there as dicts. `more` rows stand below.
 
     Raises
     ------

@@ -259,10 +259,7 @@ class Suite(Document):
     def tasks(self, folder: str | None = None) -> list[Task]:
         """Return all runs in order, with those of included suites; duplicates are left out.
 
-        Parameters
-        ----------
-        folder
-            Where the user's own modules are looked for first; by default the working directory.
+        The user's own modules are looked for in a folder first, by default the working directory.
         """
         tasks: dict[str, Task] = {}
         for part in self._all():

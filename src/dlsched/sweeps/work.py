@@ -204,14 +204,8 @@ def blank_row(task: Task, status: str | None, reason: str, started: str) -> Row:
 def execute(task: Task, entries: Mapping[str, Iterable[EntryPoint]]) -> Outcome | str:
     """Execute a task in this process; exceptions become a row.
 
-    Return why it cannot be prepared, if so: the sweep was planned with what it needs.
-
-    Parameters
-    ----------
-    task
-        The task.
-    entries
-        The entry points of installed packages, which are the same for all runs.
+    Return why it cannot be prepared, if so: the sweep was planned with what it needs. `entries` are
+    the entry points of installed packages, which are the same for all runs.
     """
     names.known_entries.update(entries)
     sys.path[:0] = [task.folder, os.getcwd()]
@@ -299,12 +293,7 @@ def memory_share(sharing: int | None) -> int:
 
     It is 90 % of the least of: the machine's memory, that of each control group (cgroup, version 2)
     that this process is in, and that of a Slurm job, each divided by the runs that share it; and
-    the limit of the Dask worker, divided by the number of its threads.
-
-    Parameters
-    ----------
-    sharing
-        Runs at a time on this machine; None for the threads of the Dask worker, or one.
+    the limit of the Dask worker, divided by the number of its threads (`sharing` is None).
     """
     dask = _dask_worker()
     shared = [_machine_bytes(), *group_limits("memory.max")]

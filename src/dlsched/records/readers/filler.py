@@ -100,16 +100,9 @@ def _node_vectors(made: Sequence[Any]) -> Vectors:
 
 
 class Filler:
-    """Reads the cells of one part after another.
+    """Reads the cells of some columns, one part after another.
 
-    Parameters
-    ----------
-    columns
-        The columns that are read.
-    filled
-        Fields whose cells must not be empty.
-    parsers
-        In place of those of `PARSERS`.
+    Cells of the fields that are `filled` must not be empty; `parsers` are in place of `PARSERS`.
     """
 
     def __init__(

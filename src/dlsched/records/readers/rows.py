@@ -92,14 +92,9 @@ class Rows:
         *,
         fault: bool = True,
     ) -> None:
-        """State why some rows cannot be used; the first reason that is stated for a row holds.
+        """State why some rows cannot be used, by one reason or one for each flagged row.
 
-        Parameters
-        ----------
-        where
-            Flags of all rows.
-        reasons
-            One for all, or one for each of the flagged rows.
+        The first reason that is stated for a row holds.
         """
         for i, place in enumerate(np.flatnonzero(where).tolist()):
             text = reasons if isinstance(reasons, str) else reasons[i]

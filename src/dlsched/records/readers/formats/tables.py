@@ -26,7 +26,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.columns import MAPPINGS, Column, make_columns, names_of, resolve
+from dlsched.records.readers.columns import (
+    MAPPINGS,
+    Column,
+    make_columns,
+    names_of,
+    require_column,
+    resolve,
+)
 from dlsched.records.readers.files import open_text
 from dlsched.records.readers.filler import Filler
 from dlsched.records.readers.format import Source, TraceFormat, first_line, has_columns
@@ -93,7 +100,8 @@ class Layout:
         with open_text(source.path, source.where, _FILES) as text:
             table = Table(text, source.where, names=names, delimiter=delimiter)
             columns = self._resolve(source, table.header)
-            table.require(self.more, self.remedy)
+            for name in self.more:
+                require_column(name, table.header, source.where, self.remedy)
             filler = Filler(source, columns, filled)
             wanted = [*(column.name for column in columns), *self.more]
             for part in table.parts(wanted, source.first):
