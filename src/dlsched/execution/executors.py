@@ -96,14 +96,9 @@ class Local(Executor):
 
 
 class Submitit(Executor):
-    """The jobs of an executor of submitit, as of Slurm: each chunk of calls is a job.
+    """The jobs of an executor of submitit, with its parameters set: each chunk of calls is a job.
 
-    Parameters
-    ----------
-    executor
-        A ``submitit.AutoExecutor`` or another one, with its parameters set.
-    jobs
-        Jobs at a time.
+    So many `jobs` are there at a time.
     """
 
     chunk_seconds, first_chunk = 60.0, 32  # a job is a new interpreter, which takes seconds
@@ -293,15 +288,7 @@ class Chunks(Generic[Item]):
                     self.left_out[name] = f"{package} is not installed there"
 
     def answers(self, seconds: float = POLL_SECONDS, paused: bool = False) -> list[Answer[Item]]:
-        """Submit what the workers can take, and wait a little; return the chunks that are done.
-
-        Parameters
-        ----------
-        seconds
-            How long to wait.
-        paused
-            Whether nothing is submitted now.
-        """
+        """Submit what the workers can take unless paused; wait; return the chunks that are done."""
         if time.monotonic() > self.asked + _LOOK_SECONDS:
             self.look()
         most = 2 * max(1, self.workers)

@@ -32,12 +32,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 def library_identity(age: float = 0.0) -> str:
     """Return the library's version, or one digest over its files if these are no installed ones.
 
-    Files may have changed since it was asked for before.
-
-    Parameters
-    ----------
-    age
-        Seconds that an answer may be old.
+    Files may have changed since it was asked for; an answer may be `age` seconds old.
     """
     if _INSTALLED & set(_LIBRARY.parts):
         return version(_LIBRARY.name)
@@ -76,19 +71,9 @@ def _library_digest(files: tuple[tuple[str, int, int], ...]) -> str:
 def modules_of(module: str, folder: str) -> Mapping[str, str]:
     """Return the digests of a module and of all the user's own modules that it imports, by name.
 
-    Parameters
-    ----------
-    module
-        Full name of the module, which is not imported. A package is taken with all its modules if
-        the name ends in ``.*``.
-    folder
-        Where modules are looked for first.
-
-    Returns
-    -------
-    Mapping[str, str]
-        SHA-256 by ``module NAME``, and versions of the installed packages that these modules
-        import, by name; empty if there is no such module.
+    They are SHA-256 by ``module NAME``; versions of the installed packages that these modules
+    import are there by name. The module is looked for in a folder first, and not imported; ``x.*``
+    is a package with all its modules.
     """
     closure = _closure(module, folder)
     if not closure.is_current():

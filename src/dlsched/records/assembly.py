@@ -11,7 +11,7 @@ from dlsched.records import cleaning, daylight
 from dlsched.records.capacity import Capacity, of_clusters, peaks
 from dlsched.records.division import divide_jobs, overfull, spread_jobs
 from dlsched.records.readers.format import Source
-from dlsched.records.readers.rows import MOMENTS, POOL, Rows, is_known, tuples
+from dlsched.records.readers.rows import MOMENTS, POOL, Rows, is_known, objects
 from dlsched.records.readers.values import Ints, counted
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Assembly:
         held = zip(amounts, columns["gpus"][kept], strict=True)
         wrong = [bool(parts) and sum(parts) != gpus for parts, gpus in held]
         if any(wrong):
-            columns["nodes"][kept[wrong]] = amounts[wrong] = tuples([()] * sum(wrong))
+            columns["nodes"][kept[wrong]] = amounts[wrong] = objects([()] * sum(wrong))
             self.notes.append(
                 f"{counted(sum(wrong), 'job')} whose nodes do not add up to what it holds: taken "
                 "as one whose nodes are not recorded"
@@ -181,8 +181,8 @@ class Assembly:
         sizes = None if self.nodes is None else _sizes(self.nodes)
         if sizes is not None:  # then a pool is no node
             pooled = [any(name.startswith(f"{POOL} ") for name in held) for held in jobs["nodes"]]
-            jobs.loc[pooled, "nodes"] = pd.Series(tuples([()] * sum(pooled)), dtype=object).array
-            amounts[pooled] = tuples([()] * sum(pooled))
+            jobs.loc[pooled, "nodes"] = pd.Series(objects([()] * sum(pooled)), dtype=object).array
+            amounts[pooled] = objects([()] * sum(pooled))
         again = sum(len(set(names)) < len(names) for names in jobs["nodes"])
         if again:
             self.notes.append(
@@ -202,7 +202,7 @@ class Assembly:
             self.capacity = self._stated(self.nodes)
             return
         held = jobs.loc[jobs["start"].notna() & (jobs["nodes"].map(len) == 0), "gpus"]
-        places = tuples([((POOL, gpus),) for gpus in held.tolist()])
+        places = objects([((POOL, gpus),) for gpus in held.tolist()])
         jobs.loc[held.index, "nodes"] = pd.Series(places, held.index, dtype=object)
         nodes = peaks(jobs)
         if len(jobs) and not jobs["start"].notna().any():

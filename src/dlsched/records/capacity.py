@@ -170,23 +170,28 @@ def of_clusters(nodes: pd.DataFrame, clusters: Sequence[str], several: bool) -> 
     return nodes.drop(columns="cluster")
 
 
+def held_parts(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each node of each job that ran: ``name``, ``amount``; no end is infinite."""
+    flat = jobs[["id", "start", "end", "nodes", "partition", "gpu_type"]].fillna({"end": np.inf})
+    flat = flat[flat["start"].notna() & (flat["end"] > flat["start"])].explode("nodes")
+    flat = flat[flat["nodes"].notna()]
+    flat["name"] = [name for name, _ in flat["nodes"]]
+    flat["amount"] = [amount for _, amount in flat["nodes"]]
+    return flat
+
+
 def peaks(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return the most that was held on each node at the same time; what has no end holds on."""
     import pandas as pd
 
-    flat = jobs[["start", "end", "nodes", "partition", "gpu_type"]].fillna({"end": np.inf})
-    flat = flat[flat["start"].notna() & (flat["end"] > flat["start"])]
-    flat = flat.rename(columns={"nodes": "held", "gpu_type": "kind"}).explode("held")
-    flat = flat[flat["held"].notna()]
-    flat["name"] = [name for name, _ in flat["held"]]
-    flat["amount"] = [amount for _, amount in flat["held"]]
+    flat = held_parts(jobs)
     codes, names = pd.factorize(flat["name"])
     most = highest(
         codes, flat["start"].to_numpy(), flat["end"].to_numpy(), flat["amount"].to_numpy()
     )
     by_node = flat.groupby(codes)
     rows = pd.DataFrame({"name": names.astype(object), "gpus": most})
-    kinds = by_node["kind"].agg(_single).astype(object)
+    kinds = by_node["gpu_type"].agg(_single).astype(object)
     rows["gpu_type"] = kinds.where(kinds.notna(), None)
     rows["partitions"] = by_node["partition"].agg(_distinct)
     return rows.sort_values("name", key=_natural, ignore_index=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.rows import MOMENTS, Rows, is_known, tuples
+from dlsched.records.readers.rows import MOMENTS, Rows, is_known, objects
 from dlsched.records.readers.values import LATEST, Flags, counted
 from dlsched.schema import brief
 
@@ -54,8 +54,8 @@ def settle_starts(rows: Rows, slurm: bool) -> Iterator[str]:
         running = np.array([state in RUNNING for state in states], np.bool_) & ~never
     start[never] = np.nan
     end[never] = np.nan
-    columns["nodes"][never] = tuples([()] * int(never.sum()))
-    columns["amounts"][never] = tuples([()] * int(never.sum()))
+    columns["nodes"][never] = objects([()] * int(never.sum()))
+    columns["amounts"][never] = objects([()] * int(never.sum()))
     seen = running & ~np.isnan(end)
     elapsed[seen] = np.fmax(elapsed[seen], end[seen] - start[seen])
     end[running] = np.nan
@@ -66,13 +66,7 @@ def settle_starts(rows: Rows, slurm: bool) -> Iterator[str]:
 
 
 def refuse_faults(raw: Rows, names: dict[str, str]) -> None:
-    """Refuse rows whose moments cannot be true.
-
-    Parameters
-    ----------
-    names
-        What the file calls a field, for errors.
-    """
+    """Refuse rows whose moments cannot be true; errors have the file's names of fields."""
     columns = raw.columns
     submit, start, end = (columns[name] for name in ("submit", "start", "end"))
     missing = np.isnan(submit)
@@ -120,7 +114,7 @@ def name_by_cluster(raw: Rows, jobs: Flags) -> str:
         texts[own] = clusters[own] + "/" + texts[own]
     held = zip(clusters[named], raw.columns["nodes"][named], strict=True)
     nodes = [tuple(f"{name}/{node}" for node in names) for name, names in held]
-    raw.columns["nodes"][named] = tuples(nodes)
+    raw.columns["nodes"][named] = objects(nodes)
     there = sorted({*clusters[named]})
     return (
         f"{len(there)} clusters ({', '.join(there):.80}): ids, nodes and partitions are of their "

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from dlsched.records.capacity import peaks
-from dlsched.records.readers.rows import tuples
+from dlsched.records.capacity import held_parts, peaks
+from dlsched.records.readers.rows import objects
 from dlsched.records.readers.values import counted
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def spread_jobs(jobs: pd.DataFrame, amounts: Any, sizes: Sizes | None) -> None:
                 held[name] += amount
             known[key] = tuple((name, amount) for name, amount in held.items() if amount)
     keys = zip(jobs["nodes"], amounts, jobs["gpus"].tolist(), strict=True)
-    jobs["nodes"] = tuples([known[key] for key in keys])
+    jobs["nodes"] = objects([known[key] for key in keys])
 
 
 def _even(names: Sequence[str], amount: int, sizes: Sizes | None) -> list[int]:
@@ -89,7 +89,7 @@ def divide_jobs(jobs: pd.DataFrame, sizes: Sizes | None, unit: str) -> Iterator[
     ]
     parts = divide(runs, sizes)
     if parts is not None:
-        jobs.loc[ran, "nodes"] = pd.Series(tuples(parts), index=rows.index, dtype=object)
+        jobs.loc[ran, "nodes"] = pd.Series(objects(parts), index=rows.index, dtype=object)
     how = "divided so that the nodes need to have least"
     how = "divided evenly, what is over on the first ones" if parts is None else how
     count = counted(int(several.sum()), "job")
@@ -106,13 +106,7 @@ class Run(NamedTuple):
 
 
 def divide(runs: Sequence[Run], sizes: Sizes | None = None) -> list[Parts] | None:
-    """Return what each job held on each of its nodes; None if no division is found.
-
-    Parameters
-    ----------
-    sizes
-        What each node has; None if it is not known.
-    """
+    """Return what each job held on each of its nodes; None if no division is found."""
     order = sorted(range(len(runs)), key=lambda j: runs[j].start)
     several = [j for j in order if len(runs[j].nodes) > 1]
     counts = [len(runs[j].nodes) for j in several]
@@ -252,28 +246,17 @@ def _peaks(events: list[Event]) -> list[tuple[int, list[int]]]:
 
 def overfull(jobs: pd.DataFrame, sizes: Sizes) -> list[tuple[str, int, list[str]]]:
     """Return the nodes that held more than they have: node, most at a time, the jobs then."""
+    import pandas as pd
+
     most = peaks(jobs)
-    full = {
-        name
-        for name, gpus in zip(most["name"], most["gpus"], strict=True)
-        if gpus > sizes.get(name, 0)
-    }
-    if not full:
-        return []
-    events: dict[str, list[tuple[float, int, int, str]]] = {name: [] for name in sorted(full)}
-    ends = jobs["end"].fillna(np.inf)
-    for name, start, end, held in zip(jobs["id"], jobs["start"], ends, jobs["nodes"], strict=True):
-        for node, amount in held if end > start else ():
-            if node in events:
-                events[node] += [(start, 1, amount, name), (end, 0, amount, name)]
+    full = most.loc[most["gpus"] > most["name"].map(sizes).fillna(0), "name"]
     found = []
-    for node, listed in events.items():
-        present: dict[str, int] = {}
-        highest: tuple[int, list[str]] = 0, []
-        for _, is_start, amount, name in sorted(listed):
-            present[name] = amount
-            if not is_start:
-                del present[name]
-            highest = max(highest, (sum(present.values()), list(present)), key=lambda peak: peak[0])
-        found.append((node, *highest))
+    parts = held_parts(jobs).sort_values(["start", "amount", "id"])
+    for node, own in parts[parts["name"].isin(full)].groupby("name"):
+        moments = pd.concat([own["start"], own["end"]])
+        changes = pd.concat([own["amount"], -own["amount"]])
+        level = changes.groupby(moments.to_numpy()).sum().cumsum()
+        highest = level.idxmax()
+        then = own[(own["start"] <= highest) & (own["end"] > highest)]
+        found.append((str(node), int(level.max()), then["id"].tolist()))
     return found

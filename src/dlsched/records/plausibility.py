@@ -9,15 +9,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dlsched.records.readers.values import Floats
+from dlsched.records.readers.values import LATEST, Floats
 
 DAY = 86400
 LONGEST_DAYS = 366
 """Longest duration of a job."""
 SPAN_DAYS = 3 * 366
 """Longest time between the first submission and the last."""
-LATEST = 10**11
-"""Latest submission in seconds since 1970, the year 5138; in milliseconds it is 1973."""
 MOST_GPUS = 100_000
 """Most GPUs of one job: the largest clusters have about as many."""
 SHARES = (25, 50, 100, 1000)

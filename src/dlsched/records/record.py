@@ -16,7 +16,7 @@ from dlsched.records.capacity import Capacity, read_nodes
 from dlsched.records.projection import names_of
 from dlsched.records.readers.format import Source, TraceFormat
 from dlsched.records.readers.opening import open_source
-from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, tuples
+from dlsched.records.readers.rows import NUMBERS, Rows, empty, join, objects
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.records.trace import Trace
 
@@ -196,8 +196,8 @@ def _rows_of(trace: Trace) -> Rows:
         columns[name] = np.array([np.nan if v is None else float(v) for v in values])
     columns["elapsed"] = columns.pop("duration")
     columns["end"] = columns["start"] + columns["elapsed"]
-    columns["nodes"] = tuples([tuple(name for name, _ in job.nodes) for job in jobs])
-    columns["amounts"] = tuples([tuple(gpus for _, gpus in job.nodes) for job in jobs])
+    columns["nodes"] = objects([tuple(name for name, _ in job.nodes) for job in jobs])
+    columns["amounts"] = objects([tuple(gpus for _, gpus in job.nodes) for job in jobs])
     return rows
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dlsched.display.page import Picture, drawn, html_table, in_text
 from dlsched.display.table import Row
 from dlsched.errors import InstanceError
-from dlsched.results.performance_profiles import label_of
+from dlsched.results.performance_profiles import by_label
 from dlsched.results.statistics import Interval, Line, holm, interval, signed_rank
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
@@ -36,14 +36,7 @@ def sections(
 ) -> Iterator[Section]:
     """Yield a section for each workload of a sweep, of several seeds one.
 
-    Parameters
-    ----------
-    store
-        Where the logs are.
-    rows
-        The rows of `dlsched.sweeps.simulations.simulation_rows`.
-    on_part
-        Called with a name of what is made next.
+    `rows` are those of `dlsched.sweeps.simulations.simulation_rows`; the store has the logs.
 
     Raises
     ------
@@ -58,11 +51,8 @@ def sections(
         simulated = [row for row in members if row["method"] != BOUND]
         if not simulated:  # bounds alone, or what failed before its family was known
             continue
-        runs: dict[str, Simulation] = {}
-        for row in simulated:
-            label = label_of(row)
-            if row["solution_sha256"] and label not in runs:  # of several seeds the first
-                runs[label] = _read(store, row)
+        drawn_of = by_label(row for row in simulated if row["solution_sha256"])
+        runs = {label: _read(store, rows[0]) for label, rows in drawn_of.items()}
         place = f"simulation-{number}"
         table = html_table(map(in_text, policy_rows(simulated)), f"{place}-table")
         yield Section(place, family, table, _pictures(runs))
@@ -103,13 +93,9 @@ def policy_rows(rows: Sequence[Row]) -> list[Line]:
     ``p_holm`` of Wilcoxon's test; means of other metrics and of ``seconds``, and ``gap``, the mean
     gap to the bound. All are of runs that ended.
     """
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["method"] != BOUND:
-            groups.setdefault(label_of(row), []).append(row)
     first: dict[Any, float] | None = None
     table, tested = [], []
-    for mine in groups.values():
+    for mine in by_label(row for row in rows if row["method"] != BOUND).values():
         ended = [row for row in mine if row["status"] == "feasible"]
         values = {(row["workload_seed"], row["seed"]): row[METRIC] for row in ended}
         pairs = [(values[s], first[s]) for s in values if first and first.get(s)]

@@ -20,16 +20,24 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from numbers import Real
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from dlsched.errors import DlschedError, UnknownName
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveCount
-from dlsched.schema.flaws import Flaw
+from dlsched.schema.flaws import Flaw, flaws
+from dlsched.schema.quantities import shown
 from dlsched.simulation import Cluster
 from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
@@ -43,8 +51,6 @@ _GROUPING = "interleaving"
 """The problem of policies that make jobs share GPUs."""
 _UNIFORM = ("servers", "gpus", "cpus", "memory")
 """Fields that say what all servers have."""
-_GRID = (*_UNIFORM, "limit", "together", "wrong")
-"""What a grid can vary if the jobs are those of a trace."""
 _OF_TRACES = ("profiles", "profile_options", "together", "limit", *_UNIFORM, "kinds", "loans")
 """Fields that an entry with a generator has not."""
 
@@ -79,6 +85,27 @@ Seeds: TypeAlias = Annotated[tuple[Count, ...], BeforeValidator(_seeds)]
 """Random seeds: numbers, and ranges as ``"0-2499"``, which have their ends."""
 Grid: TypeAlias = Annotated[dict[str, tuple[Any, ...]], AfterValidator(_grid)]
 """Parameters with their values, of which all combinations are taken."""
+
+
+def _share(value: int | Fraction) -> int | Fraction:
+    if value > 1:
+        raise Flaw((), f"{shown(value)} is too large", "write a share, from 0 to 1")
+    return value
+
+
+Share: TypeAlias = Annotated[Amount, AfterValidator(_share)]
+
+
+class TraceGrid(Document):
+    """What a grid can vary if the jobs are those of a trace; fields as of `SimulationEntry`."""
+
+    servers: tuple[PositiveCount, ...] = ()
+    gpus: tuple[PositiveCount, ...] = ()
+    cpus: tuple[PositiveCount, ...] = ()
+    memory: tuple[PositiveCount, ...] = ()
+    limit: tuple[PositiveCount, ...] = ()
+    together: tuple[bool, ...] = ()
+    wrong: tuple[Share, ...] = ()
 
 
 class ServerKind(Document):
@@ -165,7 +192,7 @@ class SimulationEntry(Document):
     parameters: dict[str, Any] = Field(default_factory=dict)
     grid: Grid = Field(default_factory=dict)
     workload_seeds: Seeds = ()
-    wrong: Amount = 0
+    wrong: Share = 0
     profiles: Id | None = None
     profile_options: dict[str, Any] = Field(default_factory=dict)
     together: bool = False
@@ -212,11 +239,11 @@ class SimulationEntry(Document):
     def _validate_trace(self) -> None:
         if "parameters" in self.model_fields_set:
             raise Flaw(("parameters",), "stands beside trace", "they belong to generate")
-        for name, values in self.grid.items():
-            if name not in _GRID:
-                raise Flaw(("grid", name), "cannot be varied", f"for a trace: {', '.join(_GRID)}")
-            for value in values:
-                _validate_value(name, value)
+        try:
+            TraceGrid.model_validate({**self.grid})
+        except ValidationError as error:
+            path, problem, remedy = next(flaws(error, TraceGrid))
+            raise Flaw(("grid", *path), problem, remedy) from None
         if self.kinds and set(self.grid) & set(_UNIFORM):
             raise Flaw(("grid",), "varies servers that kinds states", "remove one of them")
         drawn = self.wrong or any(self.grid.get("wrong", ()))
@@ -224,7 +251,6 @@ class SimulationEntry(Document):
             what = "has no effect: nothing of a trace is drawn"
             remedy = "remove it, or state the share of wrong estimates"
             raise Flaw(("workload_seeds",), what, remedy)
-        _validate_value("wrong", self.wrong)
 
     def _validate_generator(self, name: str) -> None:
         if name not in GENERATORS:
@@ -280,7 +306,7 @@ class SimulationEntry(Document):
                 )
 
     def _of_trace(self, folder: Path, varied: Mapping[str, Any], seed: int | None) -> WorkloadSpec:
-        chosen = {name: getattr(self, name) for name in _GRID} | dict(varied)
+        chosen = {name: getattr(self, name) for name in TraceGrid.model_fields} | dict(varied)
         options = {name: chosen[name] for name in ("together", "limit")}
         options = {"profiles": self.profiles} | options | plain(self.profile_options)
         for name in FILES.get(self.profiles or "", ()):
@@ -328,18 +354,6 @@ def _validate_policy(entry: PolicyEntry, place: tuple[str, int]) -> None:
         interval_ticks(make_policy(entry.policy, entry.method, **plain(entry.options)))
     except DlschedError as error:
         raise Flaw(place, "cannot be used", str(error)) from None
-
-
-def _validate_value(name: str, value: Any) -> None:
-    if name == "wrong":
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not 0 <= value <= 1:
-            raise Flaw((name,), f"{value!r} is no share", "write a number from 0 to 1")
-    elif name == "together":
-        if not isinstance(value, bool):
-            raise Flaw(("grid", name), f"{value!r} is neither true nor false", "write one of them")
-    elif isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise Flaw(("grid", name), f"{value!r} is no number from 1", "write whole numbers")
 
 
 def _path(folder: Path, name: Any) -> Any:

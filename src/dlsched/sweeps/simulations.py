@@ -10,7 +10,8 @@ import importlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -154,17 +155,24 @@ def _record(row: Row) -> dict[str, Any]:
     InstanceError
         If it is damaged.
     """
-    try:
+    with reading_record(row):
         record: dict[str, Any] = json.loads(row["record"])
         for needed in ("bounds", "over") if row["method"] == BOUND else ("summary", "among"):
             record[needed]
         for value in json.loads(row["bound"] or "{}").values():
             Fraction(value)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        where = f"the simulation of {row['method']} on {row['instance']}"
+    return record
+
+
+@contextmanager
+def reading_record(row: Row) -> Iterator[None]:
+    """Turn any error of a damaged record into one that names its run."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        where = f"the run of {row['method']} on {row['instance']}"
         what = f"has a damaged record ({describe(error)})"
         raise InstanceError("the sweep's results", where, what, "run it again") from None
-    return record
 
 
 def _flat(row: Row, known: Mapping[tuple[str, str], dict[str, tuple[Fraction, str]]]) -> Row:

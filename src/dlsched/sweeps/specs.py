@@ -277,7 +277,6 @@ class WorkloadSpec(Spec):
 def forget() -> None:
     """Clear the cache of traces, since files may have changed."""
     _from_trace.cache_clear()
-    _digests.clear()
 
 
 @lru_cache(maxsize=2)
@@ -295,21 +294,10 @@ def _text(data: object) -> str:
     return json.dumps(data, sort_keys=True)
 
 
-_digests: dict[int, tuple[Workload, Any]] = {}
-"""Unfinished digests of workloads that were read, by identity; the workloads are kept, so that no
-other object gets the identity."""
-
-
 def _digest(workload: Workload, cluster: Cluster) -> str:
-    """Return the digest of jobs and servers; that of the jobs is computed once."""
-    known = _digests.get(id(workload))
-    if known is None or known[0] is not workload:
-        _digests.clear()
-        begun = hashlib.sha256(workload.model_dump_json(exclude_defaults=True).encode() + b"\0")
-        known = _digests[id(workload)] = workload, begun
-    total = known[1].copy()
-    total.update(cluster.model_dump_json(exclude_defaults=True).encode() + b"\0")
-    return str(total.hexdigest())
+    """Return the digest of jobs and servers."""
+    texts = (part.model_dump_json(exclude_defaults=True) for part in (workload, cluster))
+    return hashlib.sha256("".join(f"{text}\0" for text in texts).encode()).hexdigest()
 
 
 def _size(cluster: Cluster) -> str:

@@ -47,6 +47,8 @@ TYPES = {name: _KINDS.get(name, "TEXT") for name in _COLUMNS}
 ``status`` is null of a run that is not made. ``record`` is the result as JSON: the trajectory,
 certified bounds, exact fractions. ``solution`` is its file, or the log of a simulation, gzipped."""
 _READ = ", ".join(name for name in TYPES if name not in ("position", "solution"))
+_MADE = "position IS NOT NULL AND status IS NOT NULL"
+"""Of the rows of the current sweep, those that are made."""
 _PLANNED = ["key", "position", "instance", "problem", "source", "method", "options"]
 _PLANNED += ["seed", "repetition"]
 AGAIN = ("killed", "changed")
@@ -219,9 +221,8 @@ class Store:
 
     def statuses(self) -> dict[str, str | None]:
         """Return the status of each run of the sweep by key, in order; None if it is not made."""
-        sql = "SELECT key, status FROM runs WHERE position IS NOT NULL ORDER BY position"
-        with self.clear_errors():
-            return {row["key"]: row["status"] for row in self.base.execute(sql)}
+        rows = self._select("key, status", "position IS NOT NULL ORDER BY position")
+        return {row["key"]: row["status"] for row in rows}
 
     def finished(self) -> set[str]:
         """Return the keys of the runs that need not be made again."""
@@ -230,24 +231,17 @@ class Store:
 
     def row(self, key: str) -> Row | None:
         """Return the row of a run; ``None`` if it is not made."""
-        sql = f"SELECT {_READ} FROM runs WHERE key = ? AND status IS NOT NULL"
-        with self.clear_errors():
-            row = self.base.execute(sql, (key,)).fetchone()
-        return None if row is None else dict(row)
+        return next(self._select(_READ, "key = ? AND status IS NOT NULL", key), None)
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield all runs that are made, with their solutions, in the order of their arrival."""
-        sql = f"SELECT {_READ}, solution FROM runs WHERE status IS NOT NULL ORDER BY rowid"
-        with self.clear_errors():
-            for row in map(dict, self.base.execute(sql)):
-                solution = row.pop("solution")
-                yield Outcome(row, solution)
+        for row in self._select(f"{_READ}, solution", "status IS NOT NULL ORDER BY rowid"):
+            solution = row.pop("solution")
+            yield Outcome(row, solution)
 
     def counted(self) -> Iterator[Row]:
-        """Yield key, status, engine and node of all runs that are made."""
-        sql = "SELECT key, status, engine, node FROM runs WHERE status IS NOT NULL"
-        with self.clear_errors():
-            yield from map(dict, self.base.execute(sql))
+        """Return key, status, engine and node of all runs that are made."""
+        return self._select("key, status, engine, node", "status IS NOT NULL")
 
     def content(self, row: Mapping[str, Any]) -> bytes:
         """Return a run's solution as a gzipped file, or the log of a simulation.
@@ -257,19 +251,14 @@ class Store:
         OSError
             If it is not there.
         """
-        sql = "SELECT solution FROM runs WHERE key = ?"
-        with self.clear_errors():
-            found = self.base.execute(sql, (row["key"],)).fetchone()
-        if found is None or found[0] is None:
-            raise FileNotFoundError(f"{row['key']} has no solution")
-        return bytes(found[0])
+        for found in self._select("solution", "key = ? AND solution IS NOT NULL", row["key"]):
+            return bytes(found["solution"])
+        raise FileNotFoundError(f"{row['key']} has no solution")
 
     @property
     def planned(self) -> int:
         """Number of runs of the sweep."""
-        sql = "SELECT COUNT(*) FROM runs WHERE position IS NOT NULL"
-        with self.clear_errors():
-            return int(self.base.execute(sql).fetchone()[0])
+        return int(next(self._select("COUNT(*) AS runs", "position IS NOT NULL"))["runs"])
 
     @property
     def about(self) -> dict[str, str]:
@@ -282,21 +271,24 @@ class Store:
 
         Different instances with one name have 8 digits of their digest added to it.
         """
-        return distinguish(list(self._results("problem != ? ORDER BY position")))
+        which = f"{_MADE} AND problem != ? ORDER BY position"
+        return distinguish(list(self._select(_READ, which, SIMULATION)))
 
     def simulations(self) -> list[Row]:
         """Return the simulations so far, in the same way."""
-        return distinguish(list(self._results("problem = ? ORDER BY position")))
+        which = f"{_MADE} AND problem = ? ORDER BY position"
+        return distinguish(list(self._select(_READ, which, SIMULATION)))
 
     def by_instance(self) -> Iterator[Row]:
         """Yield the runs that are made with their position, those of an instance in sequence."""
-        which = "problem != ? ORDER BY instance_sha256, position"
-        return self._results(which, f"{_READ}, position")
+        which = f"{_MADE} AND problem != ? ORDER BY instance_sha256, position"
+        return self._select(f"{_READ}, position", which, SIMULATION)
 
-    def _results(self, which: str, columns: str = _READ) -> Iterator[Row]:
-        sql = f"SELECT {columns} FROM runs WHERE position IS NOT NULL AND status IS NOT NULL"
+    def _select(self, columns: str, which: str, *values: str) -> Iterator[Row]:
+        """Yield columns of some rows of ``runs``."""
         with self.clear_errors():
-            yield from map(dict, self.base.execute(f"{sql} AND {which}", (SIMULATION,)))
+            sql = f"SELECT {columns} FROM runs WHERE {which}"
+            yield from map(dict, self.base.execute(sql, values))
 
 
 @contextmanager

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from dlsched.api.comparing import as_comparison
 from dlsched.api.records import result_from_data
 from dlsched.display.table import COLUMNS, Row, compared_columns
-from dlsched.errors import InstanceError, describe
 from dlsched.registry.labels import distinguish
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.result import Result
-from dlsched.sweeps.simulations import simulation_rows
+from dlsched.sweeps.simulations import reading_record, simulation_rows
 from dlsched.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -38,15 +37,7 @@ _ROWS = 5000
 def evaluate_rows(rows: Iterable[Row]) -> list[Row]:
     """Compare every run with the best bound known for its instance, in the sweep or the library.
 
-    Parameters
-    ----------
-    rows
-        Rows of the store, with their records.
-
-    Returns
-    -------
-    list
-        The rows without the records, with all columns of `dlsched.display.table.COLUMNS`.
+    Records are taken out of the rows, which get all columns of `dlsched.display.table.COLUMNS`.
 
     Raises
     ------
@@ -75,26 +66,15 @@ def evaluate_rows(rows: Iterable[Row]) -> list[Row]:
 def _result(row: Row) -> Result | None:
     if not row["record"]:
         return None
-    try:
+    with reading_record(row):
         return result_from_data(json.loads(row["record"]))
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        where = f"the run of {row['method']} on {row['instance']}"
-        what = f"has a damaged record ({describe(error)})"
-        raise InstanceError("the sweep's results", where, what, "run it again") from None
 
 
 def stored_runs(store: Store, more: Sequence[Row] = ()) -> Comparison:
     """Return all runs but simulations in the order of the plan, as `evaluate_rows` has them.
 
     A record is read for the evaluation of its instance, and then forgotten; 100,000 rows are never
-    there as dicts.
-
-    Parameters
-    ----------
-    store
-        The results.
-    more
-        Rows below these.
+    there as dicts. `more` rows stand below.
 
     Raises
     ------

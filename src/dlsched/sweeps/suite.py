@@ -51,6 +51,7 @@ from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.registry import Problem
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Id, PositiveAmount, PositiveCount
+from dlsched.schema.files import read_text
 from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
 from dlsched.sweeps import specs
@@ -258,10 +259,7 @@ class Suite(Document):
     def tasks(self, folder: str | None = None) -> list[Task]:
         """Return all runs in order, with those of included suites; duplicates are left out.
 
-        Parameters
-        ----------
-        folder
-            Where the user's own modules are looked for first; by default the working directory.
+        The user's own modules are looked for in a folder first, by default the working directory.
         """
         tasks: dict[str, Task] = {}
         for part in self._all():
@@ -389,16 +387,11 @@ def _read(path: Path, readers: tuple[Path, ...], known: set[Path], count: _Count
     if place in known:
         return []
     known.add(place)
-    try:
-        with path.open("rb") as stream:
-            text = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
+    text = read_text(path, opening="")
     if len(text) > MAX_BYTES:
         raise InstanceError(where, "", "is larger than 1 MiB", "a suite is a short TOML file")
     try:
-        data = tomllib.loads(text.decode())
+        data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InstanceError(where, "", f"is not TOML ({error})", "correct it there") from None
     suite = Suite.parse(data, where)

@@ -30,9 +30,10 @@ from dlsched.registry.layout import method_modules
 from dlsched.results.result import Result
 from dlsched.schema.files import json_text
 from dlsched.schema.quantities import to_json
+from dlsched.simulation.policies import find_policy
 from dlsched.sweeps import specs
 from dlsched.sweeps.simulations import run_simulation
-from dlsched.sweeps.specs import SIMULATION, InstanceSpec, WorkloadSpec
+from dlsched.sweeps.specs import BOUND, SIMULATION, InstanceSpec, WorkloadSpec
 from dlsched.sweeps.task import Task, differences, machine, versions
 from dlsched.variants import VariantProblem
 
@@ -40,6 +41,8 @@ SHARE = 0.9
 """What runs may take of the memory; the rest is for the system and the workers themselves."""
 _GROUPS = (names.METHODS_GROUP, names.PROBLEMS_GROUP)
 GROUPS, ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+_OF_SIMULATIONS = ("pandas", "scipy.optimize")
+"""What reads traces and computes bounds: a process takes ten times a small simulation to import."""
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
 _GIB, _MIB = 2**30, 2**20
 
@@ -131,14 +134,22 @@ def modules_of(tasks: Sequence[Task]) -> tuple[str, ...]:
     """Return what these tasks import, but for the user's modules: processes have it when forked."""
     modules = dict.fromkeys(("dlsched.sweeps.work", "highspy"))
     for problem, name in {(task.instance.problem, task.method) for task in tasks}:
-        if problem == SIMULATION or ":" in name:
-            continue
         with contextlib.suppress(Exception):  # the run fails with it
-            owner = registry.problem(problem)
-            method = owner.resolve(name)
-            needed = (owner.package, *method_modules(owner.package), method.home, *method.preload)
-            modules |= dict.fromkeys((*needed, owner.module("generate").__name__))
+            for module in _needed(problem, name):
+                modules[module] = None
     return (*modules, "dlsched.sweeps.forked")
+
+
+def _needed(problem: str, name: str) -> Iterator[str]:
+    if problem == SIMULATION:
+        yield from _OF_SIMULATIONS
+        if name != BOUND and ":" not in name:
+            yield find_policy(name).__module__
+    elif ":" not in name:
+        owner = registry.problem(problem)
+        method = owner.resolve(name)
+        yield from (owner.package, *method_modules(owner.package), method.home, *method.preload)
+        yield owner.module("generate").__name__
 
 
 def now() -> str:
@@ -193,14 +204,8 @@ def blank_row(task: Task, status: str | None, reason: str, started: str) -> Row:
 def execute(task: Task, entries: Mapping[str, Iterable[EntryPoint]]) -> Outcome | str:
     """Execute a task in this process; exceptions become a row.
 
-    Return why it cannot be prepared, if so: the sweep was planned with what it needs.
-
-    Parameters
-    ----------
-    task
-        The task.
-    entries
-        The entry points of installed packages, which are the same for all runs.
+    Return why it cannot be prepared, if so: the sweep was planned with what it needs. `entries` are
+    the entry points of installed packages, which are the same for all runs.
     """
     names.known_entries.update(entries)
     sys.path[:0] = [task.folder, os.getcwd()]
@@ -288,12 +293,7 @@ def memory_share(sharing: int | None) -> int:
 
     It is 90 % of the least of: the machine's memory, that of each control group (cgroup, version 2)
     that this process is in, and that of a Slurm job, each divided by the runs that share it; and
-    the limit of the Dask worker, divided by the number of its threads.
-
-    Parameters
-    ----------
-    sharing
-        Runs at a time on this machine; None for the threads of the Dask worker, or one.
+    the limit of the Dask worker, divided by the number of its threads (`sharing` is None).
     """
     dask = _dask_worker()
     shared = [_machine_bytes(), *group_limits("memory.max")]

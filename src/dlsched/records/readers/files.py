@@ -27,12 +27,7 @@ _TAR_MAGIC = slice(257, 262)
 def open_text(path: Path, where: str, members: tuple[str, ...] = ()) -> Iterator[TextIO]:
     """Open a file as UTF-8 text; a byte order mark is skipped, gzip is unpacked while reading.
 
-    Parameters
-    ----------
-    where
-        The file's name in errors.
-    members
-        How the names of the files begin that a tar archive may be opened for.
+    Of a tar archive the first file is opened whose name begins as one of `members`.
     """
     try:
         with path.open("rb") as raw:

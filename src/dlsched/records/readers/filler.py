@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from dlsched.records.readers.amounts import Gpus, parse_gpus
 from dlsched.records.readers.columns import TIMES, Column
 from dlsched.records.readers.format import Source
 from dlsched.records.readers.hosts import parse_nodes
-from dlsched.records.readers.rows import MOMENTS, NAMES, Rows, empty, is_known, tuples
+from dlsched.records.readers.rows import MOMENTS, NAMES, Rows, empty, is_known, objects
 from dlsched.records.readers.table import Part
 from dlsched.records.readers.values import Flags, factorize, name_of, number_flaw
 from dlsched.schema import brief
@@ -43,31 +44,30 @@ PARSERS: Final[dict[str, Callable[[str], Any]]] = {
 """What reads a cell; times and numbers are read many at once."""
 
 
-class Known:
-    """What was made of the distinct texts so far."""
+def known(make: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return what makes something of each distinct text once, and None of what is no text."""
 
-    def __init__(self, make: Callable[[str], Any]) -> None:
-        self._make = make
-        self._made: dict[str, Any] = {}
+    @cache
+    def made(text: str) -> Any:
+        try:
+            return make(text)
+        except OptionError:
+            return None
 
-    def vectors(self, texts: pd.Series[str], take: Callable[[list[Any]], Vectors]) -> Vectors:
-        """Return vectors of what is made of each text; `take` gets None for what is no text."""
-        codes, values = factorize(texts)
-        for value in values:
-            if value not in self._made:
-                try:
-                    self._made[value] = self._make(value)
-                except OptionError:
-                    self._made[value] = None
-        made = take([self._made[value] for value in values])
-        return {name: vector[codes] for name, vector in made.items()}
+    return made
 
 
-def objects(made: Sequence[Any]) -> Vectors:
-    """Return what was made as a vector."""
-    vector = np.empty(len(made), object)
-    vector[:] = made
-    return {"all": vector}
+def vectors_of(
+    make: Callable[[str], Any], texts: pd.Series[str], take: Callable[[list[Any]], Vectors]
+) -> Vectors:
+    """Return vectors of what is made of each text; `take` gets what is made of distinct ones."""
+    codes, values = factorize(texts)
+    made = take([make(value) for value in values])
+    return {name: vector[codes] for name, vector in made.items()}
+
+
+def _names_of(make: Callable[[str], Any], texts: pd.Series[str]) -> NDArray[Any]:
+    return vectors_of(make, texts, lambda made: {"name": objects(made)})["name"]
 
 
 def gpu_vectors(made: Sequence[Gpus | None]) -> Vectors:
@@ -94,22 +94,15 @@ def fill_gpus(rows: Rows, vectors: Vectors) -> None:
 
 
 def _node_vectors(made: Sequence[Any]) -> Vectors:
-    names, amounts = (tuples([m[i] if m else () for m in made]) for i in (0, 1))
+    names, amounts = (objects([m[i] if m else () for m in made]) for i in (0, 1))
     bad = np.array([m is None for m in made], np.bool_)
     return {"nodes": names, "amounts": amounts, "bad": bad}
 
 
 class Filler:
-    """Reads the cells of one part after another.
+    """Reads the cells of some columns, one part after another.
 
-    Parameters
-    ----------
-    columns
-        The columns that are read.
-    filled
-        Fields whose cells must not be empty.
-    parsers
-        In place of those of `PARSERS`.
+    Cells of the fields that are `filled` must not be empty; `parsers` are in place of `PARSERS`.
     """
 
     def __init__(
@@ -122,7 +115,7 @@ class Filler:
         self.source = source
         self.columns = columns
         self.filled = filled
-        self._known = {field: Known(make) for field, make in {**PARSERS, **(parsers or {})}.items()}
+        self._known = {field: known(make) for field, make in {**PARSERS, **(parsers or {})}.items()}
         source.fields |= {column.field: column.name for column in columns}
         source.local |= any(c.field in MOMENTS and c.unit in (None, "date") for c in columns)
 
@@ -136,8 +129,8 @@ class Filler:
         for column in self.columns:
             texts = part.cells[column.name]
             if column.field in self.filled:
-                blank = self._known["user"].vectors(texts, objects)["all"]
-                rows.refuse(~is_known(blank) & rows.usable, column.name, *EMPTY)
+                blank = ~is_known(_names_of(self._known["user"], texts))
+                rows.refuse(blank & rows.usable, column.name, *EMPTY)
             if column.field == "stages":
                 rows.read_duration("stage", texts, column.name, column.unit)
                 stages[column.name] = rows.columns.pop("stage")
@@ -158,19 +151,19 @@ class Filler:
         elif field in ("gpus", "nodes"):
             self._fill_amounts(rows, field, name, texts.where(rows.usable, ""))
         else:
-            rows.columns[field] = self._known[field].vectors(texts, objects)["all"]
+            rows.columns[field] = _names_of(self._known[field], texts)
 
     def _fill_amounts(self, rows: Rows, field: str, name: str, texts: pd.Series[str]) -> None:
         """Read GPUs or nodes; refuse the rows whose cells are none."""
         if field == "gpus":
-            vectors = self._known[field].vectors(texts, gpu_vectors)
+            vectors = vectors_of(self._known[field], texts, gpu_vectors)
             fill_gpus(rows, vectors)
             empty_cells = texts.str.strip().str.lower().isin(_NO_GPUS).to_numpy(bool)
             bad: Flags = np.isnan(vectors["gpus"]) & ~empty_cells
             flaws = [_gpu_flaw(text.strip()) for text in texts[bad]]
             rows.refuse(bad, name, flaws, "write it as 8 or gpu:a100:8")
         else:
-            vectors = self._known[field].vectors(texts, _node_vectors)
+            vectors = vectors_of(self._known[field], texts, _node_vectors)
             bad = vectors.pop("bad")
             flaws = [f"{brief(text)!r} is no list of hosts" for text in texts[bad]]
             rows.refuse(bad, name, flaws, "write it as n[1-4]")
@@ -189,4 +182,4 @@ def _fill_stages(rows: Rows, stages: Vectors) -> None:
         flaw = "an empty cell is no time", "write all the stages, or none"
         rows.refuse(lacks & ~none, name, *flaw)
     kept = zip(none, *stages.values(), strict=True)
-    rows.columns["stages"] = tuples([() if nothing else tuple(row) for nothing, *row in kept])
+    rows.columns["stages"] = objects([() if nothing else tuple(row) for nothing, *row in kept])

@@ -92,14 +92,9 @@ class Rows:
         *,
         fault: bool = True,
     ) -> None:
-        """State why some rows cannot be used; the first reason that is stated for a row holds.
+        """State why some rows cannot be used, by one reason or one for each flagged row.
 
-        Parameters
-        ----------
-        where
-            Flags of all rows.
-        reasons
-            One for all, or one for each of the flagged rows.
+        The first reason that is stated for a row holds.
         """
         for i, place in enumerate(np.flatnonzero(where).tolist()):
             text = reasons if isinstance(reasons, str) else reasons[i]
@@ -171,7 +166,7 @@ def _flaw(text: str, noun: str) -> str:
 def nothing(name: str, size: int) -> NDArray[Any]:
     """Return a column of nothing recorded."""
     if name in TUPLES:
-        return tuples([()] * size)
+        return objects([()] * size)
     if name in (*TEXTS, *FLAWS, "slices", "unknown"):
         return np.full(size, None, object)
     if name in ("unassigned", "fault"):
@@ -191,8 +186,8 @@ def is_known(vector: NDArray[Any]) -> Flags:
     return np.array(vector != None, np.bool_)  # noqa: E711 - of each entry
 
 
-def tuples(values: Sequence[tuple[Any, ...]]) -> NDArray[np.object_]:
-    """Return a vector of tuples."""
+def objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    """Return a vector of whatever these are, tuples among them."""
     vector: Texts = np.empty(len(values), object)
     vector[:] = values
     return vector

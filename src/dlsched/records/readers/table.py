@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.columns import require_column
 from dlsched.records.readers.files import lines
 from dlsched.records.readers.values import Ints
 
@@ -86,13 +85,7 @@ class Table:
                 yield self._reader.line_num, cells
 
     def parts(self, columns: Collection[str], first: int = CHUNK) -> Iterator[Part]:
-        """Yield the rows in parts, of which the first has a number of rows.
-
-        Parameters
-        ----------
-        columns
-            Those that are read.
-        """
+        """Yield some columns in parts, the first one of as many rows as `first` says."""
         import pandas as pd
 
         width = len(self.header)
@@ -112,11 +105,6 @@ class Table:
                 for name, place in places.items()
             }
             yield Part(numbers, texts, broken)
-
-    def require(self, columns: Collection[str], remedy: str) -> None:
-        """Raise unless columns are there once."""
-        for name in columns:
-            require_column(name, self.header, self.where, remedy)
 
 
 def _chunk(rows: Iterator[tuple[int, list[str]]], size: int) -> list[tuple[int, list[str]]]:

@@ -44,7 +44,7 @@ _CLOCK = re.compile(
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 ISO: Final = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
 LATEST: Final = 1e11
-"""Latest moment in seconds since 1970; in milliseconds it is 1973."""
+"""Latest moment in seconds since 1970, the year 5138; in milliseconds it is 1973."""
 _EXACT: Final = 9e9
 """Largest number of seconds that a double has to the microsecond."""
 
@@ -137,14 +137,9 @@ def to_micro(seconds: Floats) -> tuple[Floats, Flags]:
 
 
 def parse_moments(texts: pd.Series[str], zone: ZoneInfo, unit: str | None = None) -> Parsed:
-    """Return moments in seconds since 1970.
+    """Return moments in seconds since 1970; a date without an offset is of the zone's clock.
 
-    Parameters
-    ----------
-    zone
-        The zone whose clock a date without an offset is of.
-    unit
-        Of plain numbers, by default seconds; ``"date"`` if there may only be dates (ISO 8601).
+    The unit is that of plain numbers, or ``"date"`` if there may only be dates (ISO 8601).
     """
     import pandas as pd
 
@@ -228,13 +223,7 @@ def to_utc(local: Floats, zone: ZoneInfo) -> tuple[Floats, Floats, Flags]:
 
 
 def parse_durations(texts: pd.Series[str], unit: str | None = None) -> Parsed:
-    """Return durations in seconds, infinite for ``UNLIMITED``.
-
-    Parameters
-    ----------
-    unit
-        Of plain numbers, by default seconds.
-    """
+    """Return durations in seconds, infinite for ``UNLIMITED``; the unit is of plain numbers."""
     codes, values = factorize(texts)
     numbers, no_number = _decimals(values, _NO_LIMIT_KNOWN)
     missing = numbers == -1

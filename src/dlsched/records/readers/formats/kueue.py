@@ -26,9 +26,9 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.records.readers.amounts import SLICES, Gpus, parse_amount
 from dlsched.records.readers.files import open_text
-from dlsched.records.readers.filler import fill_gpus, gpu_vectors, objects
+from dlsched.records.readers.filler import fill_gpus, gpu_vectors
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.rows import POOL, Rows, empty, tuples
+from dlsched.records.readers.rows import POOL, Rows, empty, objects
 from dlsched.records.readers.values import counted, find_zone
 from dlsched.schema.files import refuse_values
 
@@ -77,13 +77,13 @@ def read(source: Source) -> Iterator[Rows]:
             reason = str(error) if isinstance(error, OptionError) else f"({error!r:.80})"
             rows.refuse_row(i, "", f"is no workload of Kueue that can be read: {reason}")
     columns = rows.columns
-    columns |= {name: objects([one.get(name) for one in found])["all"] for name in TEXTS}
+    columns |= {name: objects([one.get(name) for one in found]) for name in TEXTS}
     for name in ("priority", "limit", "cpus"):
         columns[name] = np.array([one.get(name, np.nan) for one in found], float)
     fill_gpus(rows, gpu_vectors([one.get("gpus") for one in found]))
     held = [one.get("nodes", {}) for one in found]
-    columns["nodes"] = tuples([tuple(nodes) for nodes in held])
-    columns["amounts"] = tuples([tuple(nodes.values()) for nodes in held])
+    columns["nodes"] = objects([tuple(nodes) for nodes in held])
+    columns["amounts"] = objects([tuple(nodes.values()) for nodes in held])
     for name in ("submit", "start", "end"):  # which are all in UTC
         texts = pd.Series([str(one.get(name) or "") for one in found], dtype=object)
         rows.read_moment(name, texts, FIELDS[name], find_zone())

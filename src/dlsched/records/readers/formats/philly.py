@@ -26,9 +26,8 @@ import numpy as np
 from dlsched.errors import InstanceError
 from dlsched.records.readers import files
 from dlsched.records.readers.files import open_text
-from dlsched.records.readers.filler import objects
 from dlsched.records.readers.format import Source, TraceFormat
-from dlsched.records.readers.rows import Rows, empty, tuples
+from dlsched.records.readers.rows import Rows, empty, objects
 from dlsched.records.readers.table import CHUNK
 from dlsched.records.readers.values import MISSING, counted, date_of
 from dlsched.schema.files import JsonObject
@@ -89,12 +88,12 @@ def _rows(jobs: list[dict[str, Any]]) -> Rows:
     columns = rows.columns
     for name in ("row", "submit", "start", "elapsed"):
         columns[name] = np.array([job[name] for job in jobs])
-    columns |= {name: objects([job[name] for job in jobs])["all"] for name in (*TEXTS, "unknown")}
+    columns |= {name: objects([job[name] for job in jobs]) for name in (*TEXTS, "unknown")}
     columns["cluster"] = columns["partition"].copy()
     columns["end"] = columns["start"] + columns["elapsed"]
     columns["gpus"] = np.array([job["sizes"][0] if job["sizes"] else 0 for job in jobs], float)
-    columns["nodes"] = tuples([tuple(job["nodes"]) for job in jobs])
-    columns["amounts"] = tuples([tuple(job["nodes"].values()) for job in jobs])
+    columns["nodes"] = objects([tuple(job["nodes"]) for job in jobs])
+    columns["amounts"] = objects([tuple(job["nodes"].values()) for job in jobs])
     return rows
 
 

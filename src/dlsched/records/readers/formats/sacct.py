@@ -18,7 +18,14 @@ from dlsched.errors import InstanceError
 from dlsched.records.readers.amounts import Gpus, gpus_of, parse_amount, parse_gres, parse_tres
 from dlsched.records.readers.columns import Column, parse_names
 from dlsched.records.readers.files import lines, open_text
-from dlsched.records.readers.filler import Filler, Known, Vectors, fill_gpus, gpu_vectors
+from dlsched.records.readers.filler import (
+    Filler,
+    Vectors,
+    fill_gpus,
+    gpu_vectors,
+    known,
+    vectors_of,
+)
 from dlsched.records.readers.format import Source, TraceFormat, first_line
 from dlsched.records.readers.hosts import NO_NODES, Nodes, expand_hosts
 from dlsched.records.readers.rows import MOMENTS, Rows, is_known
@@ -209,11 +216,11 @@ class Reader:
         resource = source.resource
         counts = [column for column in COUNTS.get(resource, ()) if column in names]
         # A column of its own comes before those of all resources, which may be cut off.
-        self.amounts: list[tuple[str, Known]] = [(c, Known(_count)) for c in counts]
-        self.tres = {c: Known(parse_tres) for c in TRES if c in names}
-        self.amounts += [(column, Known(_of_tres(resource))) for column in self.tres]
+        self.amounts = [(column, known(_count)) for column in counts]
+        self.tres = {c: known(parse_tres) for c in TRES if c in names}
+        self.amounts += [(column, known(_of_tres(resource))) for column in self.tres]
         if resource == "gpu":
-            self.amounts += [(c, Known(parse_gres)) for c in GRES if c in names]
+            self.amounts += [(c, known(parse_gres)) for c in GRES if c in names]
 
     def rows(self, part: Part) -> Rows:
         """Return some rows."""
@@ -253,9 +260,9 @@ class Reader:
         The first amount above 0 counts, and the first type that is known.
         """
         best = {name: vector.repeat(rows.size) for name, vector in gpu_vectors([None]).items()}
-        for column, known in self.amounts:
+        for column, make in self.amounts:
             texts = part.cells[column]
-            read = known.vectors(texts, gpu_vectors)
+            read = vectors_of(make, texts, gpu_vectors)
             bad = np.isnan(read["gpus"])
             rows.refuse(
                 bad, _title(column), [f"{text!r:.60} cannot be read" for text in texts[bad]]
@@ -265,8 +272,8 @@ class Reader:
             best = {name: np.where(better, read[name], best[name]) for name in best}
             best["gpu_type"] = kind
         fill_gpus(rows, best)
-        for column, known in self.tres.items():
-            amounts = known.vectors(part.cells[column], _others)
+        for column, make in self.tres.items():
+            amounts = vectors_of(make, part.cells[column], _others)
             for name, given in amounts.items():
                 have = rows.get(name)
                 rows.columns[name] = np.where((given > 0) & np.isnan(have), given, have)

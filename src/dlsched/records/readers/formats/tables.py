@@ -4,8 +4,7 @@
   "Job Trace"). The column ``duration`` is not read: in Kalos it counts from ``submit_time``, with
   the time in the queue, as both rows of the README's example show.
 - Helios (SC'21), ``cluster_log.csv`` (README of S-Lab-System-Group/HeliosData): dates without a
-  zone, taken as UTC; ``vc`` is the virtual cluster. Only a file without ``start_time`` and
-  ``end_time`` is read by ``duration``.
+  zone, taken as UTC; ``vc`` is the virtual cluster.
 - Alibaba 2023 (ATC'23), ``openb_pod_list_*.csv`` (README of alibaba/clusterdata, folder
   cluster-trace-gpu-v2023): ``num_gpu`` GPUs; ``gpu_milli`` thousandths of a GPU, for pods that
   share one (``num_gpu`` 1); ``gpu_spec`` the models that it accepts, ``A|B`` either of two. A pod
@@ -27,7 +26,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.records.readers.columns import MAPPINGS, Column, make_columns, names_of, resolve
+from dlsched.records.readers.columns import (
+    MAPPINGS,
+    Column,
+    make_columns,
+    names_of,
+    require_column,
+    resolve,
+)
 from dlsched.records.readers.files import open_text
 from dlsched.records.readers.filler import Filler
 from dlsched.records.readers.format import Source, TraceFormat, first_line, has_columns
@@ -58,8 +64,6 @@ class Layout:
     ----------
     columns, optional
         Those that must be there, and those that are read where they are there.
-    instead
-        What is read for a start and an end where these are not there.
     remedy
         What to do about a column that is not there.
     published
@@ -75,7 +79,6 @@ class Layout:
 
     columns: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
-    instead: Mapping[str, Any] = field(default_factory=dict)
     remedy: str = "rename one, or pass columns="
     published: bool = False
     more: tuple[str, ...] = ()
@@ -97,7 +100,8 @@ class Layout:
         with open_text(source.path, source.where, _FILES) as text:
             table = Table(text, source.where, names=names, delimiter=delimiter)
             columns = self._resolve(source, table.header)
-            table.require(self.more, self.remedy)
+            for name in self.more:
+                require_column(name, table.header, source.where, self.remedy)
             filler = Filler(source, columns, filled)
             wanted = [*(column.name for column in columns), *self.more]
             for part in table.parts(wanted, source.first):
@@ -118,15 +122,10 @@ class Layout:
 
     def _resolve(self, source: Source, header: Sequence[str]) -> tuple[Column, ...]:
         """Return the columns that are read: those that are named, then the table's own."""
-        own = {**self.columns}
-        if self.instead and not {*names_of({k: own[k] for k in ("start", "end")})} & {*header}:
-            own = {k: v for k, v in own.items() if k not in ("start", "end")} | {**self.instead}
-            source.notes.append(
-                "start_time and end_time are not there: the durations are those of duration"
-            )
-        own |= {f: name for f, name in self.optional.items() if {*names_of({f: name})} <= {*header}}
+        there = {f: c for f, c in self.optional.items() if {*names_of({f: c})} <= {*header}}
+        own = make_columns({**self.columns, **there})
         named = {column.field for column in source.columns}
-        columns = (*source.columns, *(c for c in make_columns(own) if c.field not in named))
+        columns = (*source.columns, *(c for c in own if c.field not in named))
         needed: list[Sequence[str]] = [["id"], ["gpus"], ["submit"]]
         if self.widths:
             needed = []
@@ -209,8 +208,7 @@ LAYOUTS: Final = {
     "helios": Layout(
         {"id": "job_id", "gpus": "gpu_num", **_DATES},
         {"state": "state", "cluster": "vc", "user": "user", "cpus": "cpu_num"},
-        {"duration": ("duration", "s")},
-        "read the cluster_log.csv of HeliosData, or pass columns=",
+        remedy="read the cluster_log.csv of HeliosData, or pass columns=",
         published=True,
         adjust=_virtual_cluster,
     ),
