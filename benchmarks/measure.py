@@ -18,6 +18,7 @@ import argparse
 import json
 import math
 import multiprocessing
+import os
 import re
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def rows_of(page: str, section: Mapping[str, Any]) -> list[dict[str, Any]]:
 def swept(suite: str, only: str = "") -> Iterator[dict[str, Any]]:
     """Run what is left of a suite, and yield its rows, with what the names of instances say.
 
-    `only` is a problem whose part of the suite is run. Runs with other code are not taken.
+    `only` is a text in the parts of the suite that are run. Runs with other code are not taken.
     """
     from dlsched.results.performance_profiles import label_of
     from dlsched.sweeps import Store
@@ -61,13 +62,16 @@ def swept(suite: str, only: str = "") -> Iterator[dict[str, Any]]:
     from dlsched.sweeps.stored_runs import evaluate_rows
 
     head, *parts = re.split(r"\n(?=\[\[)", (HERE / "suites" / f"{suite}.toml").read_text("utf-8"))
-    parts = [part for part in parts if f' = "{only}"\n' in part] if only else parts
-    out = ROOT / "results" / "-".join(filter(None, (suite, only, tree_of_code())))
+    parts = [part for part in parts if only in part]
+    named = re.sub(r"\W+", "-", only).strip("-")
+    out = ROOT / "results" / "-".join(filter(None, (suite, named, tree_of_code())))
     out.parent.mkdir(exist_ok=True)
     file = out.with_suffix(".toml")
     file.write_text("\n".join((head, *parts)), "utf-8")
-    command = ["bench", file, "-o", out, "--resume"]
-    subprocess.run([sys.executable, "-m", "dlsched", *command], check=True)
+    command = [sys.executable, "-m", "dlsched", "bench", file, "-o", out, "--resume"]
+    places = [os.fspath(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]  # of their methods
+    path = {"PYTHONPATH": os.pathsep.join(places)}
+    subprocess.run(command, check=True, cwd=ROOT, env=os.environ | path)
     with Store(out) as store:
         runs = evaluate_rows(store.rows()) + simulation_rows(store.simulations())
     SWEPT.update(modules_of({run["problem"] for run in runs}))
