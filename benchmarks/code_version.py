@@ -12,13 +12,20 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "dlsched"
 _USED = ("solvers", "proofs", "simulation", "records")
 """Folders of the package that count beside those of problems; the rest serves all methods."""
-_FRAME = {"tables.py", "measure.py", "code_version.py"}
+_FRAME = {"tables.py", "measure.py", "code_version.py", "stale.py"}
+SWEPT: set[str] = set()
+"""Files that the runs of a sweep used, in processes of their own."""
 
 
 def commit_of_code() -> str:
     """Return the commit that is checked out, with ``+`` if source files differ from it."""
     commit = _git("rev-parse", "--short=8", "HEAD")
     return commit + "+" * bool(_git("status", "--porcelain", "src", "benchmarks/*.py"))
+
+
+def tree_of_code() -> str:
+    """Return what git calls the text of the package, which commits of rows do not change."""
+    return _git("rev-parse", "--short=8", "HEAD:src")
 
 
 def _git(*arguments: str) -> str:
@@ -29,7 +36,7 @@ def _git(*arguments: str) -> str:
 
 
 def imported() -> list[str]:
-    """Return the files that this process imported of problems, solvers and what runs them."""
+    """Return the files that this process used of problems, solvers and what runs them."""
     found = set()
     for module in list(sys.modules.values()):
         file = Path(getattr(module, "__file__", None) or "/")
@@ -41,7 +48,7 @@ def imported() -> list[str]:
                 found.add(file)
         elif file.is_relative_to(ROOT / "benchmarks") and file.name not in _FRAME:
             found.add(file)
-    return sorted(str(file.relative_to(ROOT)) for file in found)
+    return sorted(SWEPT | {str(file.relative_to(ROOT)) for file in found})
 
 
 def modules_of(problems: Iterable[str | None]) -> list[str]:

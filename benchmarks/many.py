@@ -1,8 +1,6 @@
 """Ten thousand short runs on this machine, on executors, and in shards; and reports of many rows.
 
-    python benchmarks/many.py [runs plan report]
-
-Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/many.md.
+Small reclaiming instances, `lyra` and `random`.
 Processor seconds are of a process for each way and of all that it started, so also of imports, of
 a cluster's start and of what workers do between runs. Each way is preceded by one on this machine,
 as other programs of the machine make all ways slower. MANY_RUNS states another number of runs;
@@ -23,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from runs import Row
 
 from dlsched.sweeps import Store, merge, read_suite, run_suite
 from dlsched.sweeps.report import write_report
@@ -140,28 +140,29 @@ def metered(command: list[str]) -> tuple[str, float]:
     return output, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
 
 
-def runs() -> Iterator[str]:
-    """The same runs in each way."""
-    yield f"## {RUNS:,} short runs\n"
-    yield f"Load of the machine when it began: {os.getloadavg()[0]:.1f}.\n"
-    yield (
-        "| way | seconds | until the first row | processor seconds | of local: seconds, "
-        "processor seconds | rows equal |\n|---|---|---|---|---|---|"
-    )
+def runs() -> Iterator[Row]:
+    """Yield the seconds of the same runs in each way."""
     ways = {way.__name__: way for name, way in EXECUTORS.items() if importlib.util.find_spec(name)}
     for way in (*ways, "shards"):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             write_suite(folder)
-            (wall, first, spent), other = measured("local", folder), measured(way, folder)
+            local, other = measured("local", folder), measured(way, folder)
             if way != "shards":
-                yield f"| local, two at a time | {wall:.0f} | {first:.1f} | {spent:.0f} | | |"
-            same = "yes" if settled(folder / way) == settled(folder / "local") else "NO"
-            share = f"{other[0] / wall:.2f}, {other[2] / spent:.2f}"
+                yield _way("local, two at a time", *local)
             about = ways[way].__doc__ if way in ways else f"{SHARDS} shards, two at a time; merge."
-            until = f"{other[1]:.1f}" if way in ways else ""
-            cells = [str(about).rstrip("."), f"{other[0]:.0f}", until, f"{other[2]:.0f}"]
-            yield f"| {' | '.join(cells)} | {share} | {same} |"
+            shares = [f"{other[i] / local[i]:.2f}" for i in (0, 2)]
+            same = settled(folder / way) == settled(folder / "local")
+            yield _way(str(about).rstrip("."), *other) | {
+                "of local: seconds, processor seconds": ", ".join(shares),
+                "rows equal": "yes" if same else "NO",
+            }
+
+
+def _way(name: str, wall: float, first: float, spent: float) -> Row:
+    row = {"table": 0, "way": name, "seconds": f"{wall:.0f}"}
+    row["until the first row"] = f"{first:.1f}" if first else ""
+    return row | {"processor seconds": f"{spent:.0f}"}
 
 
 def measured(way: str, folder: Path) -> tuple[float, float, float]:
@@ -193,34 +194,33 @@ def settled(out: Path) -> list[tuple[object, ...]]:
         return [tuple(row[name] for name in COMPARED) for row in store.rows()]
 
 
-def plan() -> Iterator[str]:
-    """Planning of 10,000 simulations."""
-    yield "## Planning simulations\n"
-    yield "| entries | processor seconds |\n|---|---|"
+def plan() -> Iterator[Row]:
+    """Yield the time of planning 10,000 simulations."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "suite.toml"
         file.write_text(WORKLOADS.format(servers=", ".join(map(str, range(2, 102)))))
         began = time.process_time()
         count = len(read_suite(file).tasks())
-        yield f"| {count:,} | {time.process_time() - began:.1f} |"
+        spent = time.process_time() - began
+        yield {"table": 0, "entries": count, "processor seconds": f"{spent:.1f}"}
 
 
-def report() -> Iterator[str]:
+def report() -> Iterator[Row]:
     """Yield the figures of a report of `ROWS` rows, copies of 1,000 with other instances."""
-    yield f"## A report of {ROWS:,} rows\n"
-    yield "| processor seconds | largest memory, MB | page, MB | runs.csv, MB | runs.parquet, MB |"
-    yield "|---|---|---|---|---|"
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         run_suite(write_suite(folder, 1000), folder / "few", jobs=2)
         _copies(folder / "few", folder / "many")
         began = time.process_time()
         write_report(folder / "many")
-        spent = time.process_time() - began
+        row: Row = {"table": 0, "processor seconds": f"{time.process_time() - began:.0f}"}
         largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-        names = ("index.html", "runs.csv", "runs.parquet")
-        sizes = [(folder / "many" / "report" / name).stat().st_size / 1e6 for name in names]
-        yield f"| {spent:.0f} | {largest:.0f} | {' | '.join(f'{size:.1f}' for size in sizes)} |"
+        row["largest memory, MB"] = f"{largest:.0f}"
+        names = {"page": "index.html", "runs.csv": "runs.csv", "runs.parquet": "runs.parquet"}
+        for said, name in names.items():
+            size = (folder / "many" / "report" / name).stat().st_size
+            row[f"{said}, MB"] = f"{size / 1e6:.1f}"
+        yield row
 
 
 def _copies(few: Path, many: Path) -> None:
@@ -246,8 +246,6 @@ def _copies(few: Path, many: Path) -> None:
         store.plan((outcome.row for outcome in outcomes()), about)
         store.fill(outcomes())
 
-
-SECTIONS = {"runs": runs, "plan": plan, "report": report}
 
 if __name__ == "__main__":
     one_way(sys.argv[2], Path(sys.argv[3]))

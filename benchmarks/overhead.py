@@ -1,10 +1,8 @@
 """What a run of a sweep costs beyond the method's own time, and what a trace's snapshot costs.
 
-    python benchmarks/measure.py overhead [local traces]
-
-The runs of benchmarks/many.py; the figures go into benchmarks/figures/overhead.md. Overhead is the
-processor time of the whole sweep, all processes together, less the seconds that the methods and the
-checker took, divided by the number of runs. It has the making of the instances.
+The runs are those of benchmarks/many.py. Overhead is the processor time of the whole sweep, all
+processes together, less the seconds that the methods and the checker took, divided by the number of
+runs. It has the making of the instances.
 """
 
 import functools
@@ -16,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import many
+from runs import Row
 
 from dlsched.records import read_trace
 from dlsched.simulation import snapshot
@@ -24,12 +23,8 @@ from dlsched.sweeps import read_rows
 RUNS = 1000
 
 
-def local() -> Iterator[str]:
-    """A process for every run, on this machine."""
-    yield "## A process for every run\n"
-    yield f"Load of the machine when it began: {os.getloadavg()[0]:.1f}.\n"
-    yield "| runs | jobs | seconds in all | own ms per run | overhead ms per run |"
-    yield "|---|---|---|---|---|"
+def local() -> Iterator[Row]:
+    """Yield the cost of a process for every run, on this machine."""
     for jobs in (1, 2):
         with tempfile.TemporaryDirectory() as place:
             file, out = many.write_suite(Path(place), RUNS), Path(place) / "out"
@@ -39,14 +34,15 @@ def local() -> Iterator[str]:
             wall, rows = time.perf_counter() - began, read_rows(out)
         assert len(rows) == RUNS and set(rows["status"]) == {"feasible"}
         own = rows["seconds"].sum()
-        each = f"{1000 * own / RUNS:.2f} | {1000 * (spent - own) / RUNS:.1f}"
-        yield f"| {RUNS:,} | {jobs} | {wall:.1f} | {each} |"
+        yield {
+            "table": 0, "runs": RUNS, "jobs": jobs, "seconds in all": f"{wall:.1f}",
+            "own ms per run": f"{1000 * own / RUNS:.2f}",
+            "overhead ms per run": f"{1000 * (spent - own) / RUNS:.1f}",
+        }  # fmt: skip
 
 
-def traces() -> Iterator[str]:
-    """Yield the table of reading, replaying and converting a trace, in processor milliseconds."""
-    yield "## A trace of 1,500 jobs that overload 64 servers\n"
-    yield "Processor time; the instances are of its 20th day.\n\n| step | ms |\n|---|---|"
+def traces() -> Iterator[Row]:
+    """Yield the time of reading, replaying and converting a trace, in processor milliseconds."""
     trace = read_trace("synthetic-1")
     shot = snapshot(trace, "20d")
     steps: dict[str, Callable[[], object]] = {
@@ -59,7 +55,5 @@ def traces() -> Iterator[str]:
         began = time.process_time()
         for _ in range(5):
             step()
-        yield f"| {name} | {1000 * (time.process_time() - began) / 5:.1f} |"
-
-
-SECTIONS = {"local": local, "traces": traces}
+        spent = (time.process_time() - began) / 5
+        yield {"table": 0, "step": name, "ms": f"{1000 * spent:.1f}"}

@@ -89,6 +89,9 @@ def figures(result: Result, best: Result) -> Row:
     """Return what a row states of a result: values and gaps by level, in per cent."""
     row: Row = {"status": str(result.status), "proved": result.status == "optimal"}
     row["resolved"] = result.method
+    own = result.certified[0]
+    if own is not None:
+        row["bound"] = float(own.value)
     if result.objective is None:
         return row | {"gap": "stuck"}
     gaps = result.gap_to(best.bound)
@@ -97,9 +100,7 @@ def figures(result: Result, best: Result) -> Row:
         if gap is not None:
             row[f"{level.name}, gap"] = 100 * float(gap)
     row["gap"] = row.get(f"{gaps.levels[0].name}, gap", "-")
-    own = result.certified[0]
     if own is not None:
-        value, bound = float(result.objective[0]), float(own.value)
-        row["bound"] = bound
+        value, bound = float(result.objective[0]), row["bound"]
         row["certified gap"] = 100 * abs(value - bound) / max(1e-12, abs(value), abs(bound))
     return row

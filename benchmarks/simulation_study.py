@@ -1,4 +1,4 @@
-"""The simulation study: every policy of docs/simulation.md on ten workloads each, with bounds."""
+"""The simulation study: every policy of docs/simulation.md on drawn workloads, with bounds."""
 
 import json
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from runs import Row
 from dlsched.sweeps.specs import BOUND
 
 
-def study() -> Iterator[Row]:
-    """Yield the runs of the suite, each beside the first policy with the same seed."""
-    runs = list(swept("simulation-study"))
+def study(only: str) -> Iterator[Row]:
+    """Yield the runs of the suite's parts that have a text, each beside the first with its seed."""
+    runs = list(swept("simulation-study", only))
     first: dict[tuple[str, int], float] = {}
     bounds: dict[tuple[str, int], float] = {}
     for run in runs:

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 
 from code_version import digest
-from tables import names, spec, stamps
+from tables import kept, names, spec, stamps
 
 
 def stale(page: str) -> Iterator[tuple[str, str]]:
     """Yield the sections of a page that are old or not measured, each with the reason."""
-    for section in (part["name"] for part in spec(page)["sections"]):
+    for section in (part["name"] for part in spec(page)["sections"] if not kept(page, part)):
         stamp = stamps(page).get(section)
         if stamp is None:
             yield section, "not measured"
@@ -29,7 +29,9 @@ def main() -> None:
     old = [(page, *found) for page in pages for found in stale(page)]
     for page, section, why in old:
         print(f"{page}, {section}: {why}")
-    print(f"{len(old)} of {sum(len(spec(page)['sections']) for page in pages)} sections are old")
+    history = [bool(kept(page, part)) for page in pages for part in spec(page)["sections"]]
+    print(f"{len(old)} of {len(history)} sections are old", end="; ")
+    print(f"{sum(history)} kept, with their reasons on the pages")
 
 
 if __name__ == "__main__":

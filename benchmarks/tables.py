@@ -11,7 +11,8 @@ number are shown as they are, others (`runs`, or those that `table` names) are a
 the same `rows`, the columns that name a row, become one; `columns` says by header `of` which column
 a statistic is, `where` over which rows, and how it is written. With `pivot`, a column of rows
 becomes the headers. With `pairs`, lines are ratios of one row's means to another's, also by seed;
-with `spread`, they are the mean and the range of columns.
+with `spread`, they are the mean and the range of columns. `kept`, of a page or a section, says why
+its rows are not measured again.
 """
 
 import re
@@ -75,6 +76,11 @@ def cell(value: object) -> Cell:
 def spec(page: str) -> dict[str, Any]:
     """Return what the file of a page says."""
     return tomllib.loads((SPECS / f"{page}.toml").read_text(encoding="utf-8"))
+
+
+def kept(page: str, section: dict[str, Any]) -> str:
+    """Return why a section's rows are not measured again; nothing if they are."""
+    return str(section.get("kept", spec(page).get("kept", "")))
 
 
 def names() -> list[str]:
@@ -325,7 +331,7 @@ def text_of(page: str) -> str:
             parts += filter(None, (part.get("heading"), part.get("text", "").strip()))
             if own_rows(measured(page)[section["name"]], name, part):
                 parts.append(markdown(next(left).rows))
-        parts.append(_said(stamp))
+        parts.append(" ".join(filter(None, (_said(stamp), kept(page, section)))))
     return "\n\n".join(parts) + "\n"
 
 

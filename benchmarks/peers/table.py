@@ -24,10 +24,10 @@ Cases = dict[tuple[str, str], dict[str, list[Row]]]
 """The runs by problem and parameters, then by method."""
 
 
-def cases_of(suite: str) -> Cases:
+def cases_of(suite: str, only: str = "") -> Cases:
     """Return the runs of each case."""
     cases: Cases = {}
-    for run in swept(suite):
+    for run in swept(suite, only):
         problem = run["problem"]
         case = run["instance"].removeprefix(f"{problem}-").rpartition("-")[0].replace("-", ", ")
         cases.setdefault((problem, case), defaultdict(list))[run["method"]].append(run)
@@ -43,7 +43,7 @@ def _cells(by_label: Mapping[str, list[Row]], labels: Sequence[str]) -> Row:
 
 def sizes(problem: str) -> Iterator[Row]:
     """Yield times by size, and the gaps that were left at the limit."""
-    cases = {case: by for (p, case), by in cases_of("peers").items() if p == problem}
+    cases = {case: by for (_, case), by in cases_of("peers", f'"{problem}"\n').items()}
     labels = [name for name in NAMES if any(name in by for by in cases.values())]
     for case, by in cases.items():
         yield {"table": 0, "instance": case} | _cells(by, labels)
