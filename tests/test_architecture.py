@@ -17,6 +17,7 @@ import pytest
 import dlsched
 from calls import python
 from dlsched import Run, library, registry
+from dlsched.proofs.available import form_choices
 from dlsched.proofs.document import read_proof
 from dlsched.sweeps import read_suite
 from import_graph import CORE, MODULES, SRC, graph, package_of, packages, targets, tree
@@ -108,7 +109,7 @@ def test_the_check_of_proofs_imports_no_search() -> None:
     """What has to be trusted when a proof is checked has nothing of what made the proof."""
     checks = ("proofs.check", "proofs.bounds")
     used = set().union(*(nx.descendants(graph(), check) for check in checks))
-    parts = ("search", "relaxation", "sum_search", "leaves", "prove")
+    parts = ("search", "relaxation", "sum_search", "prove")
     search = {f"proofs.{part}" for part in parts}
     assert search <= set(MODULES) and not used & search
 
@@ -231,8 +232,8 @@ def finding() -> frozenset[str]:
         for method in owner.methods:
             with recording(seen), suppress(dlsched.DlschedError):
                 dlsched.solve(instance, method, time_limit=5)
-        if owner.has_module("form_choices"):
-            choices = owner.module("form_choices").choices
+        if module := form_choices(owner):
+            choices = module.choices
             for level in range(len(owner.levels)):
                 with recording(seen):
                     list(choices(instance, best, level, Run()))

@@ -8,9 +8,8 @@ from typing import Any
 from dlsched.errors import UnknownName
 from dlsched.proofs.forms.changed import changed_form, model_form
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form, Row
+from dlsched.proofs.forms.form import Form, Restricted, Row
 from dlsched.proofs.forms.limit import poll
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.registry import Problem
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -40,6 +39,12 @@ def builders(owner: Problem) -> Mapping[str, Builder | Restricted]:
         return {MODEL: partial(_changed_model, owner)}
     named: Mapping[str, NamedForm] = getattr(forms, "NAMED_FORMS", {})
     return {name: partial(_changed_form, owner, build) for name, build in named.items()}
+
+
+def form_choices(owner: Problem) -> Any:
+    """Return a problem's module that chooses forms: ``form_choices``, or ``exact`` if that does."""
+    names = filter(owner.has_module, ("form_choices", "exact"))
+    return next((m for m in map(owner.module, names) if hasattr(m, "choices")), None)
 
 
 class Forms:

@@ -6,12 +6,10 @@ from fractions import Fraction
 from functools import partial
 
 from dlsched.errors import DlschedError, OptionError, SolverFailure
-from dlsched.proofs.available import MODEL, Forms, builders
+from dlsched.proofs.available import MODEL, Forms, builders, form_choices
 from dlsched.proofs.bounds import BoundProof
-from dlsched.proofs.forms.choice import FormChoice
-from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.form import Form, FormChoice, Restricted
 from dlsched.proofs.forms.limit import Unbuilt, until
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of, none_aim
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import Spread, search_spread
@@ -128,8 +126,8 @@ def prove_bound(
     if first.better(report.objective[0], target):
         raise ProofFailed(f"{first.name}: a solution of {report.objective[0]} is known")
     choices = _choices(owner, instance, known, 0, run)
-    if owner.has_module("form_choices") and owner.label is None:
-        bound_choices = getattr(owner.module("form_choices"), "bound_choices", None)
+    if owner.label is None:
+        bound_choices = getattr(form_choices(owner), "bound_choices", None)
         choices = bound_choices(instance, known, target, run) if bound_choices else choices
 
     def wanted(form: Form) -> tuple[Kind, Aim]:
@@ -206,9 +204,9 @@ def _choices(
     owner: Problem, instance: Instance, solution: Solution, level: int, run: Run
 ) -> Iterable[FormChoice]:
     """Return the forms to try for a level, each with its parameters, the most promising first."""
-    if not owner.has_module("form_choices"):
+    module = form_choices(owner)
+    if module is None:
         return [FormChoice(MODEL)]
-    module = owner.module("form_choices")
     choices: Iterable[FormChoice]
     if not isinstance(owner, VariantProblem):
         choices = module.choices(instance, solution, level, run)

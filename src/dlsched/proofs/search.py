@@ -8,18 +8,26 @@ on are chosen by reliability branching (Achterberg, Koch and Martin, "Branching 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.proofs.forms.form import Form
-from dlsched.proofs.leaves import leaf_of
 from dlsched.proofs.levels import Aim
 from dlsched.proofs.relaxation import Flags, Relaxation, Solved
+from dlsched.proofs.tree import proves
 from dlsched.results.proof import Leaf, Node, Split
 from dlsched.run import Run
+from dlsched.solvers.outcome import Vector
 
+BITS = (0, 1, 2, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50, 60)
+"""Numbers of bits that are tried, the fewest first."""
+_LARGEST_DUAL = 2.0 ** (1023 - BITS[-1])
+"""Larger multipliers, which no solver means, are left out: with most bits they are not doubles."""
+_LARGEST_RAY = 16
+"""A ray is divided by its largest entry; with b bits, that becomes this times two to the b."""
 _FRACTIONAL = 1e-6
 """Distance from an integer above which a column counts as fractional."""
 _RELIABLE = 4
@@ -258,3 +266,31 @@ class TreeSearch:
 
 def _score(down: float, up: float) -> float:
     return max(down, _LEAST) * max(up, _LEAST)
+
+
+def leaf_of(
+    aim: Aim, multipliers: Vector, empty: bool, lower: Sequence[int], upper: Sequence[int]
+) -> Leaf | None:
+    """Return a leaf that proves the aim, with the fewest bits tried; None if none does.
+
+    Parameters
+    ----------
+    multipliers
+        The duals of the relaxation of the node, or, if it is `empty`, a ray.
+    """
+    used = np.flatnonzero((np.abs(multipliers) < _LARGEST_DUAL) & (multipliers != 0))
+    y = multipliers[used]
+    if empty and len(used):
+        y = y * (_LARGEST_RAY / np.abs(y).max())
+    for bits in BITS:
+        chosen: dict[int, int] = {}
+        for i, v in zip(used.tolist(), y.tolist(), strict=True):
+            rounded = round(math.ldexp(v, bits))  # a power of two times a double is exact
+            row = aim.rows[i]
+            side = row.low if rounded > 0 else row.high
+            if rounded and side is not None:
+                chosen[i] = rounded
+        leaf = Leaf(bits, chosen, empty)
+        if proves(aim.rows, aim.goal.costs, leaf, lower, upper, aim.least, aim.strict):
+            return leaf
+    return None

@@ -19,11 +19,10 @@ from dlsched import Run, Termination, library, registry
 from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.sensitivity.programs.form_columns import columns_of
-from dlsched.proofs.available import Forms
+from dlsched.proofs.available import Forms, form_choices
 from dlsched.proofs.document import read_proof
-from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form, Goal
+from dlsched.proofs.forms.form import Form, FormChoice, Goal
 from dlsched.proofs.forms.limit import Unbuilt, until
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
@@ -47,8 +46,8 @@ BASELINES = {
 def _tried(instance: Any, solution: Any, level: int) -> Iterator[FormChoice]:
     """Yield all forms of an instance that a proof of a level may be about."""
     owner = registry.problem(instance.problem)
-    if owner.has_module("form_choices"):
-        yield from owner.module("form_choices").choices(instance, solution, level, Run())
+    if module := form_choices(owner):
+        yield from module.choices(instance, solution, level, Run())
     else:
         yield FormChoice("model")
 

@@ -20,7 +20,7 @@ from dlsched.problems.utility.programs.forms import FORMS, runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.proofs.bounds import Forms
 from dlsched.proofs.check import Form, InvalidProof, aim
-from dlsched.proofs.forms.choice import FormChoice
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.proofs.levels import kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.testing import oracles, strategies

@@ -7,14 +7,17 @@ levels are, in integers, the objective of the instance or a bound on it.
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
+from dlsched.proofs.forms.parameters import Parameters
 from dlsched.schema.quantities import Number
 
+MOST_NODES = 200_000
+"""Nodes after which a search goes on to the next form."""
 ROUNDING = Fraction(1, 10**12)
 """Error of the costs of a level that is not exact, relative to its value.
 
@@ -123,3 +126,25 @@ class Form:
         }
         text = json.dumps(data, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+class FormChoice(NamedTuple):
+    """A form that a search tries, what it is derived from, and when to give it up.
+
+    With more than ``nodes`` nodes, the search goes on to the next form.
+    """
+
+    form: str
+    parameters: Mapping[str, Any] = {}
+    nodes: int = MOST_NODES
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """What builds a form of some solutions: all that may be as good as the targets at a level.
+
+    ``build(instance, parameters, level, targets)`` leaves out only what no solution uses that has
+    the targets at the earlier levels and is at least as good as the target at this one.
+    """
+
+    build: Callable[[Any, Parameters, int, Sequence[Number]], Form]

@@ -1,9 +1,12 @@
 """Exact methods and the bound for configurations."""
 
+from collections.abc import Iterator
+
 from dlsched.problems.configurations import model
 from dlsched.problems.configurations.definition.costs import in_units
-from dlsched.problems.configurations.definition.schema import Instance
+from dlsched.problems.configurations.definition.schema import Instance, Solution
 from dlsched.problems.configurations.programs.kinds import Kinds, solve
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
@@ -40,3 +43,9 @@ def lp(instance: Instance, run: Run) -> Claim:
     bound = Bound(in_units(kinds.bound(kinds.prices(run))), "certified", "lp")
     ended = run.stop_reason() or Termination.BOUND_ONLY
     return Claim(status=Status.NO_SOLUTION, termination=ended, bounds=[[bound]])
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the program by kinds, with the prices of its linear relaxation; then the model."""
+    yield FormChoice("prices", {"prices": list(Kinds(instance).prices(run).values())})
+    yield FormChoice("model")

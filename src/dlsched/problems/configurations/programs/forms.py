@@ -8,9 +8,8 @@ from dlsched.problems.configurations.definition.costs import UNIT
 from dlsched.problems.configurations.definition.schema import Instance
 from dlsched.problems.configurations.model import blocks, blocks_of
 from dlsched.problems.configurations.programs.kinds import WAITS, KindProgram, Kinds
-from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.form import Form, Goal, Restricted, Row
 from dlsched.proofs.forms.parameters import require_keys, wholes
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number
 
 

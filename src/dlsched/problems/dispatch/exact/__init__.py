@@ -1,8 +1,9 @@
 """The exact methods for dispatch, and bounds level by level."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch import model
@@ -12,8 +13,9 @@ from dlsched.problems.dispatch.heuristics import reinserted
 from dlsched.problems.dispatch.heuristics.dispatcher import filled
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
-from dlsched.problems.dispatch.programs.batch_search import Best, incumbent
+from dlsched.problems.dispatch.programs.batch_search import BatchSearch, Best, incumbent
 from dlsched.problems.dispatch.structures.fleet import Barred
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, strongest
 from dlsched.results.result import Claim, Status, Termination
@@ -190,3 +192,20 @@ def from_best(
     if claim.status is Status.OPTIMAL:  # of values that are equal to the solver
         claim = replace(claim, termination=Termination.TOLERANCES, reason=BEYOND_PRECISION)
     return replace(claim, solution=known, status=Status.FEASIBLE, objective=None)
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms to try for a level, the most promising first.
+
+    The first has the blocks and cuts with which `classes` closes the level.
+    """
+    racks = {"racks": True} if level == len(LEVELS) - 1 else {}
+    yield FormChoice("counts", racks)
+    search = BatchSearch(instance, run, incumbent(instance, run.nested(), lambda: [solution]))
+    search.solve(level + 1)
+    if search.stopped is None:
+        found: dict[str, Any] = dict(racks)
+        found["cuts"] = [[[s.kind, *s.need, part] for s, part in cut] for cut in search.cuts]
+        found["blocks"] = [[block.site, *block.machines] for block in search.batch.blocks]
+        yield FormChoice("counts", found)
+    yield FormChoice("model")

@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
 from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
-from dlsched.proofs.forms.choice import FormChoice
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.run import Run
 
 _BITS = 36

@@ -19,9 +19,8 @@ from dlsched.problems.interleaving.programs.priced_groups import (
     PricedClass,
     groups_from,
 )
-from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.form import Form, Goal, Restricted, Row
 from dlsched.proofs.forms.parameters import require_keys, whole, wholes
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number
 
 MOST_GROUPS = 100_000

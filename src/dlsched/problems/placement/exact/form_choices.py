@@ -7,7 +7,7 @@ from typing import Any
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.programs.forms import POINT_BITS
-from dlsched.proofs.forms.choice import FormChoice
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.run import Run, Stage
 
 

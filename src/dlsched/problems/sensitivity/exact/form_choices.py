@@ -11,7 +11,7 @@ from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
-from dlsched.proofs.forms.choice import FormChoice
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.run import Run
 
 _POOLED_NODES = 1000

@@ -19,9 +19,8 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     limit_of,
     maximal_patterns,
 )
-from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.form import Form, Goal, Restricted, Row
 from dlsched.proofs.forms.parameters import ratio, require_keys, wholes
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number, granularity
 
 _OF_PRICES = ("items", "factor", "split", "throughput")

@@ -3,6 +3,7 @@
 Water filling (Gavel) goes on with the least value of the others, and so on.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.heuristics import isolated
 from dlsched.problems.shares.structures.kinds import ceiling
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, at_bound
 from dlsched.results.result import Claim, Status, Termination
@@ -151,3 +153,10 @@ def _prices(built: Any, solved: Solved) -> dict[str, float]:
     rows = zip(solved.form.constraints, np.abs(solved.duals).tolist(), strict=True)
     named = ((row.index(), price) for row, price in rows if row.parent_component() is built.least)
     return {c: price for c, price in named if c not in built.HELD}
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the form with tangents at the solution's value; without finish times 0 does as well."""
+    timed = instance.objective == "finish_time"
+    at = value_of(instance, solution) if timed else 0
+    yield FormChoice("tangents", {"at": str(at)})

@@ -13,7 +13,7 @@ from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.finish_form import Finishes
 from dlsched.problems.utility.structures.gangs import Vector, levels_of
-from dlsched.proofs.forms.choice import MOST_NODES, FormChoice
+from dlsched.proofs.forms.form import MOST_NODES, FormChoice
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.column_generation import CLOSE

@@ -14,10 +14,9 @@ from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_costs import ROUNDING, units_of
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
 from dlsched.problems.utility.structures.gangs import MOST_SETS
-from dlsched.proofs.forms.form import Form, Row
+from dlsched.proofs.forms.form import Form, Restricted, Row
 from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.parameters import require_keys, whole, wholes
-from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number
 
 _KEYS = ("exponent", "prices")

@@ -1,10 +1,13 @@
 """Exact methods for workers: by arcs, and by the model with its servers one by one."""
 
+from collections.abc import Iterator
+
 from dlsched.errors import OptionError
 from dlsched.problems.workers import model
-from dlsched.problems.workers.definition.schema import Instance
+from dlsched.problems.workers.definition.schema import Instance, Solution
 from dlsched.problems.workers.heuristics import confined_placement
 from dlsched.problems.workers.programs.arc_program import MOST_ARCS, ArcProgram, choose
+from dlsched.proofs.forms.form import FormChoice
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
@@ -58,3 +61,10 @@ def lp(instance: Instance, run: Run) -> Claim:
     if choose(instance) == "milp":
         return relax_first_level(instance, run, model)
     return relax_first_level(instance, run, ArcProgram(instance))
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms to try for a level, the most promising first."""
+    if choose(instance) == "arc_flow":
+        yield FormChoice("arcs")
+    yield FormChoice("model")
