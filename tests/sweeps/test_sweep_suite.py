@@ -149,5 +149,5 @@ def test_names_that_are_gone() -> None:
     """They say what to use instead."""
     with pytest.raises(ImportError, match=r"is gone; use run_suite\(shard='k/n'\)"):
         importlib.import_module("dlsched.sweeps.Shards")
-    with pytest.raises(AttributeError, match="is gone; use dlsched.sweeps.status"):
+    with pytest.raises(AttributeError, match=r"is gone; use dlsched\.sweeps\.status"):
         _ = importlib.import_module("dlsched.sweeps").sweep_state
