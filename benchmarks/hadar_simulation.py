@@ -89,18 +89,24 @@ def figures(workload: Workload, cluster: Cluster, **options: Any) -> Row:
     return row | {"scanned": scans}
 
 
-def drawn(seed: int = 0, inputs: str = "") -> Workload:
-    """Return section IV's jobs, or others that fit its text."""
+def drawn(seed: int = 0, inputs: str = "", **size: Any) -> Workload:
+    """Return section IV's jobs, fewer or shorter ones, or others that fit its text."""
     sizes = {"one GPU each": (1,), "1, 2, 4, 8 GPUs alike": (1, 2, 4, 8)}.get(inputs)
     more: Row = {"sizes": dict.fromkeys(sizes, 1)} if sizes else {}
-    workload = hadar_workload(measured=MEASURED, seed=seed, **more)
+    workload = hadar_workload(measured=MEASURED, seed=seed, **more, **size)
     return linear(workload) if inputs == "rates linear in the GPUs" else workload
 
 
-def policies(policies: Policies, seeds: int = 1, inputs: tuple[str, ...] = ()) -> Iterator[Row]:
+def policies(
+    policies: Policies,
+    seeds: int = 1,
+    inputs: tuple[str, ...] = (),
+    machines: int = 15,
+    **size: Any,
+) -> Iterator[Row]:
     """Yield policies on section IV's jobs by seed, then on other inputs, with certified bounds."""
-    cluster = hadar_cluster()
-    cases = [*((f"seed {seed}", drawn(seed)) for seed in range(seeds))]
+    cluster = hadar_cluster(machines)
+    cases = [*((f"seed {seed}", drawn(seed, **size)) for seed in range(seeds))]
     for label, workload in [*cases, *((name, drawn(0, name)) for name in inputs)]:
         said: Row = {"workload": label}
         for metric, name in {"makespan": "least duration", "mean_jct": "least mean"}.items():

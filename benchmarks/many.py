@@ -1,4 +1,4 @@
-"""Ten thousand short runs on this machine, on executors, and in shards; and reports of many rows.
+"""Thousands of short runs on this machine, on executors, and in shards; and reports of many rows.
 
 Small reclaiming instances, `lyra` and `random`.
 Processor seconds are of a process for each way and of all that it started, so also of imports, of
@@ -24,7 +24,7 @@ from typing import Any
 
 from runs import Row
 
-from dlsched.sweeps import Store, merge, read_suite, run_suite
+from dlsched.sweeps import Store, merge, run_suite
 from dlsched.sweeps.report import write_report
 from dlsched.sweeps.work import Outcome
 
@@ -40,25 +40,11 @@ name = "lyra"
 name = "random"
 seeds = [0, 1, 2, 3]
 """
-RUNS = int(os.environ.get("MANY_RUNS", "10000"))
+RUNS = int(os.environ.get("MANY_RUNS", "2000"))
 RUNS_PER_SEED = 25
 SHARDS = 4
 COMPARED = ("key", "status", "objective", "bound", "solution_sha256")
 ROWS = 100_000
-WORKLOADS = """
-name = "planned"
-[[simulation]]
-trace = "sample-philly"
-grid = {{ servers = [{servers}], gpus = [4, 8] }}
-policies = ["fifo", "srtf", "las", "srsf", "tiresias"]
-seeds = "0-4"
-[[simulation]]
-generate = "lyra"
-grid = {{ servers = [4, 5, 6, 7, 8], load = [0.7, 0.8, 0.9, 0.95], wrong = [0, 0.2] }}
-workload_seeds = "0-20"
-policies = ["fifo", "lyra", "opportunistic", "gandiva", "afs"]
-bounds = true
-"""
 
 
 def write_suite(folder: Path, runs: int = RUNS) -> Path:
@@ -192,17 +178,6 @@ def settled(out: Path) -> list[tuple[object, ...]]:
     """Return what rows must have in common."""
     with Store(out) as store:
         return [tuple(row[name] for name in COMPARED) for row in store.rows()]
-
-
-def plan() -> Iterator[Row]:
-    """Yield the time of planning 10,000 simulations."""
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "suite.toml"
-        file.write_text(WORKLOADS.format(servers=", ".join(map(str, range(2, 102)))))
-        began = time.process_time()
-        count = len(read_suite(file).tasks())
-        spent = time.process_time() - began
-        yield {"table": 0, "entries": count, "processor seconds": f"{spent:.1f}"}
 
 
 def report() -> Iterator[Row]:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from claims_only.synergy_opt_plain import synergy_opt_plain
 from code_version import ROOT
 from runs import Row, rows_of
-from synergy_opt_plain import synergy_opt_plain
 
 import dlsched
 from dlsched.problems.sensitivity import Instance

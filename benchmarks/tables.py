@@ -203,7 +203,7 @@ def _statistic(rows: list[Row], says: dict[str, Any], whole: list[Row] | None = 
     chosen = _where(rows, says.get("where", {}))
     values = _values(chosen, says["of"])
     name, form = says.get("statistic", "mean"), says.get("format", "")
-    if not values:
+    if not values or name == "text":
         texts = {row[says["of"]].text for row in chosen if says["of"] in row}
         return Cell(", ".join(sorted(texts)) or "-", [])
     values = [says.get("times", 1) * value + says.get("plus", 0) for value in values]

@@ -1,4 +1,1 @@
-"""What single claims of the papers are measured with; not installed, and no part of the library.
-
-The clairvoyant search needs numba, which the extra ``dev`` has.
-"""
+"""What single claims of the papers are measured with; not installed, and no part of the library."""

@@ -33,7 +33,7 @@ MOVED = {
     "dlsched.records.sacct_text": "dlsched.simulation.swf_text",
     "dlsched.records.write_sacct": "dlsched.simulation.write_swf",
     "dlsched.records.replay": "dlsched.simulation.simulate with the policy fifo",
-    "dlsched.simulation.clairvoyant": _CLAIMS,
+    "dlsched.simulation.clairvoyant": "dlsched.simulation.bounds.bound, for all schedules",
     "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
     "dlsched.sweeps.Dask": "run_suite(on=a client, a cluster, or the address of a scheduler)",

@@ -1,15 +1,12 @@
-"""Hadar's theorems: the states of Algorithm 2, and ratios of optima to what is online.
-
-Sections of `utility.py`, which runs them.
-"""
+"""Hadar's theorems: the states of Algorithm 2, and ratios of optima to what is online."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 
-from claims_only.hadar_committed import hadar_committed
 from runs import Row
 
 import dlsched
+from claims_only.hadar_committed import hadar_committed
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.schema import Held, Solution
 from dlsched.problems.utility.heuristics.hadar import Hadar
