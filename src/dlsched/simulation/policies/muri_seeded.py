@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problems.interleaving.structures.groups import Indices, Vector, unpadded
+from dlsched.problems.interleaving.structures.groups import unpadded
 from dlsched.schema import Id
 from dlsched.simulation.engine.jobs import Arrays
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.kernels.seeded_groups import grow
 from dlsched.simulation.workload.workload import Workload
+from dlsched.solvers.arrays import Floats, Ints
 
 EXPONENT = 0.25
 """A job's speed weighs its remaining time to minus this; found on the first 200 and 300 jobs of
@@ -47,7 +48,7 @@ class SeededRounds:
         number = {kind: p for p, kind in enumerate(dict.fromkeys(kinds))}
         self.profile = np.array([number[kind] for kind in kinds], np.int64)
 
-    def queue(self, present: Arrays) -> tuple[Vector, Indices]:
+    def queue(self, present: Arrays) -> tuple[Floats, Ints]:
         """Return the weights of the jobs present, and their positions in the order of the queue."""
         remaining = np.maximum(present.remaining.astype(float), 1.0)
         service = remaining if self.priority == "srsf" else present.attained.astype(float)

@@ -21,7 +21,6 @@ from dlsched.problems.interleaving.structures.group_counts import (
 )
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
-    Flags,
     pair_efficiencies,
     solution_of,
     stage_array,
@@ -31,6 +30,7 @@ from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
+from dlsched.solvers.arrays import Flags
 from dlsched.solvers.incumbent import nothing_to_do
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -22,14 +22,13 @@ from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     LEAST_GAIN,
-    Indices,
-    Vector,
     groups_of,
     solution_of,
 )
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers.arrays import Floats, Ints
 from dlsched.solvers.column_generation import CLOSE, generate
 from dlsched.solvers.incumbent import Incumbent
 
@@ -163,7 +162,7 @@ class GroupSearch:
             if self.run.elapsed() > deadline:
                 break
 
-    def update_bound(self, prices: Prices, highest: Vector) -> float:
+    def update_bound(self, prices: Prices, highest: Floats) -> float:
         """Return the bound that these prices prove; keep it if it is the best so far."""
         bound = self.pool.bound(prices, highest)
         if self.bound is None or bound < self.bound:
@@ -317,7 +316,7 @@ class _Neighbourhood:
             return None
         return Groups.concatenate([rest, chosen])
 
-    def draw(self, groups: Groups) -> Indices:
+    def draw(self, groups: Groups) -> Ints:
         """Draw groups at random, with a probability that grows with cost minus worth."""
         cost = self.prices.of(groups.members) + self.prices.gpu * self.pool.gpus(groups)
         loss = cost - groups.worth

@@ -16,9 +16,9 @@ import numpy as np
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.heuristics.tunables import MATCHING
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.arrays import Flags, Floats, Ints
 from dlsched.solvers.standard_form import StandardForm
 
 MATCHING_LIBRARIES = ("rustworkx", "scipy.optimize", "scipy.sparse", "highspy")
@@ -40,12 +40,12 @@ class Matching(NamedTuple):
         Its weight and the bound, in units of 1 / `SCALE`.
     """
 
-    pairs: Indices
+    pairs: Ints
     weight: int
     ceiling: int
 
 
-def match(weights: Vector, run: Run | None = None, seconds: float = math.inf) -> Matching:
+def match(weights: Floats, run: Run | None = None, seconds: float = math.inf) -> Matching:
     """Return a maximum-weight matching of a complete graph with positive weights.
 
     Parameters
@@ -89,7 +89,7 @@ def match(weights: Vector, run: Run | None = None, seconds: float = math.inf) ->
         kept[i, j] = kept[j, i] = True
 
 
-def _tightened(units: Vector, kept: Flags, weight: int, run: Run | None) -> tuple[Vector, int]:
+def _tightened(units: Floats, kept: Flags, weight: int, run: Run | None) -> tuple[Floats, int]:
     """Return slacks, doubled, and the bound by odd sets, from the linear program of some edges."""
     unlimited = Run(threads=run.threads if run else 1)
     relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
@@ -99,7 +99,7 @@ def _tightened(units: Vector, kept: Flags, weight: int, run: Run | None) -> tupl
     return slack, doubled // 2
 
 
-def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:
+def match_types(weights: Floats, counts: Ints, run: Run) -> Ints:
     """Return how often to pair nodes of two types in a heaviest matching of the given counts.
 
     The matching of interchangeable nodes is an integer program with a row for each type. Its weight
@@ -145,7 +145,7 @@ def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:
     return often
 
 
-def _potentials(units: Vector) -> Vector:
+def _potentials(units: Floats) -> Floats:
     """Return whole numbers p with p_i + p_j >= 2 w_ij, p_i >= 0, of least sum.
 
     The optimal assignment, in which a node may also stay unassigned at weight 0, gives the
@@ -169,7 +169,7 @@ def _potentials(units: Vector) -> Vector:
     return row_potentials + right
 
 
-def _sparse(slack: Vector, degree: int) -> Flags:
+def _sparse(slack: Floats, degree: int) -> Flags:
     """Return which edges are among the `degree` of least slack at one of their ends."""
     n = len(slack)
     kept = np.zeros((n, n), dtype=bool)
@@ -178,7 +178,7 @@ def _sparse(slack: Vector, degree: int) -> Flags:
     return kept | kept.T
 
 
-def _blossom(units: Vector, kept: Flags) -> Indices:
+def _blossom(units: Floats, kept: Flags) -> Ints:
     """Return a heaviest matching on the kept edges; unmatched nodes are then paired in order."""
     import rustworkx
 

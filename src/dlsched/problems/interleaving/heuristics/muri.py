@@ -11,8 +11,6 @@ from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, ma
 from dlsched.problems.interleaving.heuristics.tunables import MATCHING
 from dlsched.problems.interleaving.kernels.local_search import Jobs, exchange_pass
 from dlsched.problems.interleaving.structures.groups import (
-    Flags,
-    Vector,
     offsets_by_size,
     padded,
     padded_efficiencies,
@@ -21,6 +19,7 @@ from dlsched.problems.interleaving.structures.groups import (
     unpadded,
 )
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags, Floats
 
 Members = tuple[int, ...]
 Pair = tuple[Members, Members]
@@ -58,7 +57,7 @@ class Rounds:
         used = sum(gpus * len(groups) for gpus, groups in self.groups.items())
         return max(0, used - budget)
 
-    def gamma(self, groups: Sequence[Members]) -> Vector:
+    def gamma(self, groups: Sequence[Members]) -> Floats:
         """Return the groups' efficiencies."""
         return padded_efficiencies(self.stages, padded(groups, self.largest))
 
@@ -85,7 +84,7 @@ class Rounds:
             for _ in range(often[a, b])
         ]
 
-    def _weights(self, groups: Sequence[Members], alike: bool = False) -> Vector:
+    def _weights(self, groups: Sequence[Members], alike: bool = False) -> Floats:
         """Return gamma of every union of two groups; `NO_EDGE` where the union is too large.
 
         With `alike`, the diagonal is the union of a group and another with the same profiles.

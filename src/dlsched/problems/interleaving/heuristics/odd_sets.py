@@ -9,9 +9,9 @@ linear program over few edges: at its optimum without them, edges at 1/2 are odd
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.tunables import MATCHING
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.results.result import Termination
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags, Floats, Ints
 from dlsched.solvers.incremental import IncrementalProgram
 
 _FRACTION = 1e-6
@@ -31,7 +31,7 @@ class OddSets:
         Its limits are those of the linear programs.
     """
 
-    def __init__(self, units: Vector, scale: float, edges: Indices, run: Run) -> None:
+    def __init__(self, units: Floats, scale: float, edges: Ints, run: Run) -> None:
         self.units = units
         self.scale = scale
         self.n = len(units)
@@ -45,7 +45,7 @@ class OddSets:
         self.program.add_rows(np.full(self.n, -np.inf), np.ones(self.n))
         self._add_edges(edges)
 
-    def tighten(self, weight: int, enough: int) -> tuple[Vector, int]:
+    def tighten(self, weight: int, enough: int) -> tuple[Floats, int]:
         """Return the slack of every edge, and the bound; both doubled, like the potentials.
 
         Parameters
@@ -55,7 +55,7 @@ class OddSets:
         enough
             Odd sets are added until at most this many edges can be in a heavier matching.
         """
-        best: tuple[Vector, int] | None = None
+        best: tuple[Floats, int] | None = None
         for _ in range(MATCHING.odd_set_rounds):
             if self.program.solve() is not Termination.PROVED:
                 break
@@ -67,7 +67,7 @@ class OddSets:
                 break
         return best or (np.zeros((self.n, self.n)), int(self.units.sum()))
 
-    def _potentials(self) -> tuple[Vector, Indices, int]:
+    def _potentials(self) -> tuple[Floats, Ints, int]:
         """Return doubled slacks, none below 0, the edges to add, and twice the bound."""
         duals = self.program.duals
         doubled = np.rint(np.maximum(duals, 0.0) * (2 * self.scale))
@@ -86,7 +86,7 @@ class OddSets:
         slack += raised[:, None] + raised[None, :]
         return slack, missing, total + int((nodes + raised).sum())
 
-    def _add_edges(self, edges: Indices) -> int:
+    def _add_edges(self, edges: Ints) -> int:
         """Add columns; return how many."""
         from scipy import sparse
 

@@ -16,9 +16,6 @@ from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import (
     LEAST_GAIN,
-    Flags,
-    Indices,
-    Vector,
     efficiencies,
     offsets_by_size,
     padded,
@@ -28,6 +25,7 @@ from dlsched.problems.interleaving.structures.groups import (
 )
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.arrays import Flags, Floats, Ints
 from dlsched.solvers.incumbent import Incumbent
 
 
@@ -54,7 +52,7 @@ class Grouping:
         self.jobs = Jobs(self.stages, *sizes)
         self.run = run
         self.uniform = instance.grouping == "uniform"
-        self.members: dict[int, Indices] = {}
+        self.members: dict[int, Ints] = {}
         for gpus, jobs in instance.classes.items():
             rows = [group for group in groups if instance.jobs[group[0]].gpus == gpus]
             if not self.uniform:
@@ -77,7 +75,7 @@ class Grouping:
             self.instance.weight(gpus) * float(self.gamma(gpus).sum()) for gpus in self.members
         )
 
-    def gamma(self, gpus: int) -> Vector:
+    def gamma(self, gpus: int) -> Floats:
         """Return the efficiency of each row of a class; 0 of the empty ones."""
         return padded_efficiencies(self.stages, self.members[gpus])
 
@@ -100,7 +98,7 @@ class Grouping:
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
         budget = self.instance.gpu_budget or 0
-        best: Incumbent[dict[int, Indices], float] = Incumbent(self.run, lambda _: self.worth)
+        best: Incumbent[dict[int, Ints], float] = Incumbent(self.run, lambda _: self.worth)
         best.offer(copy.deepcopy(self.members))
         low = REGROUP.lowest_price
         high = REGROUP.highest_price
@@ -173,7 +171,7 @@ class Grouping:
             members[:] = before
 
 
-def _filled(members: Indices) -> Indices:
+def _filled(members: Ints) -> Ints:
     """Return the rows that are groups."""
     return np.flatnonzero(members[:, 0] >= 0)
 

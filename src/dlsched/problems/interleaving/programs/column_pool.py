@@ -26,9 +26,6 @@ from dlsched.problems.interleaving.programs.tunables import TUNABLES
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     REDUCED_ERROR,
-    Flags,
-    Indices,
-    Vector,
     padded,
     padded_efficiencies,
     profile_array,
@@ -36,6 +33,7 @@ from dlsched.problems.interleaving.structures.groups import (
     trivial_bound,
 )
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags, Floats, Ints
 
 
 class GroupPool:
@@ -112,11 +110,11 @@ class GroupPool:
             parts.append(self.groups_of_rows(np.pad(members, missing, constant_values=-1)))
         return Groups.concatenate(parts)
 
-    def gpus(self, groups: Groups) -> Indices:
+    def gpus(self, groups: Groups) -> Ints:
         """Return the GPUs of each group."""
         return np.take(self.class_gpus, groups.class_of)
 
-    def reduced(self, prices: Prices, groups: Groups) -> Vector:
+    def reduced(self, prices: Prices, groups: Groups) -> Floats:
         """Return what each group is worth beyond the prices of its jobs and GPUs."""
         return groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
 
@@ -124,7 +122,7 @@ class GroupPool:
         """Return groups given by their profiles' rows."""
         return self.groups_of_rows(padded(groups, self.largest))
 
-    def groups_of_rows(self, members: Indices) -> Groups:
+    def groups_of_rows(self, members: Ints) -> Groups:
         """Return groups given as an array of rows, groups x largest, with -1 after the last."""
         classes = self.class_of[members[:, 0]]
         worth = padded_efficiencies(self.stages, members) * self.class_weights[classes]
@@ -132,7 +130,7 @@ class GroupPool:
             worth -= self.penalty * self.pairs_apart(members)
         return Groups(members, worth, classes)
 
-    def pairs_apart(self, members: Indices) -> Indices:
+    def pairs_apart(self, members: Ints) -> Ints:
         """Return how many pairs of each group must not share; groups as in `groups_of_rows`."""
         count = np.zeros(len(members), dtype=np.int64)
         for i, j in combinations(range(members.shape[1]), 2):
@@ -224,7 +222,7 @@ class GroupPool:
         classes = np.full(stored, c, dtype=np.int64)
         return Priced(Groups(rows, worth, classes), np.array(highest), complete)
 
-    def restricted(self, multiplicity: Indices, budget: int | None) -> GroupPool:
+    def restricted(self, multiplicity: Ints, budget: int | None) -> GroupPool:
         """Return the pool of other numbers of jobs of each profile, and another budget.
 
         It searches: to list all groups would take longer.
@@ -236,7 +234,7 @@ class GroupPool:
         sub.classes = [part.subset(multiplicity) for part in self.classes]
         return sub
 
-    def without_excess(self, prices: Prices, highest: Vector) -> Prices:
+    def without_excess(self, prices: Prices, highest: Floats) -> Prices:
         """Return prices of the same bound at which no group's reduced value is above 0."""
         rows = prices.rows.copy()
         for part, value in zip(self.classes, highest.tolist(), strict=True):
@@ -252,7 +250,7 @@ class GroupPool:
         largest = float(of_job + prices.gpu * part.gpus)
         return REDUCED_ERROR * (part.profiles.weight * (1 + 2 * GAMMA_ERROR) + largest)
 
-    def bound(self, prices: Prices, highest: Vector) -> Fraction:
+    def bound(self, prices: Prices, highest: Floats) -> Fraction:
         """Return an upper bound on every grouping (Lagrangian duality), rounding included.
 
         Every job is in one group, so a grouping is worth the prices of its jobs and GPUs plus the
@@ -262,7 +260,7 @@ class GroupPool:
         """
         return min(self.lagrangian(prices, highest), self.full_efficiency)
 
-    def lagrangian(self, prices: Prices, highest: Vector) -> Fraction:
+    def lagrangian(self, prices: Prices, highest: Floats) -> Fraction:
         """Return the bound of `bound`, however large.
 
         Only of this one it is true that a grouping with a group whose reduced value is less than

@@ -14,7 +14,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.kernels.pricing import STEPS_PER_DOUBLING
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.solvers.arrays import Flags, Floats, Ints
 
 TIME_STEPS = 20 * STEPS_PER_DOUBLING
 """Iteration times in the tables; longer times are rounded down to the last."""
@@ -28,9 +28,9 @@ class GrowthTables(NamedTuple):
     the first time.
     """
 
-    suffix: Vector
-    order: Indices
-    adds: Vector
+    suffix: Floats
+    order: Ints
+    adds: Floats
     low: float
 
 
@@ -42,10 +42,10 @@ class Profiles(NamedTuple):
     ``apart[p, q]``; without rows any may.
     """
 
-    rotated: Vector
-    sums: Vector
-    prices: Vector
-    multiplicity: Indices
+    rotated: Floats
+    sums: Floats
+    prices: Floats
+    multiplicity: Ints
     weight: float
     fixed: float
     smallest: int
@@ -135,7 +135,7 @@ def _interchangeable(apart: Flags, jobs: Sequence[int]) -> Iterator[tuple[int, .
     yield from map(tuple, alike.values())
 
 
-def apart_among(apart: Flags, kept: Indices) -> Flags:
+def apart_among(apart: Flags, kept: Ints) -> Flags:
     """Return which of some rows must not share; none are known if there are no rows at all."""
     return np.ascontiguousarray(apart[np.ix_(kept, kept)]) if len(apart) else apart
 
@@ -149,12 +149,12 @@ class ProfileClass:
     """
 
     gpus: int
-    rows: Indices
+    rows: Ints
     fewest: int
     most: int
     profiles: Profiles
 
-    def subset(self, multiplicity: Indices) -> ProfileClass:
+    def subset(self, multiplicity: Ints) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
         rows = self.rows[kept]
@@ -186,15 +186,15 @@ class Groups:
         Positions of their classes in `GroupPool.classes`.
     """
 
-    members: Indices
-    worth: Vector
-    class_of: Indices
+    members: Ints
+    worth: Floats
+    class_of: Ints
 
     def __len__(self) -> int:
         """Number of groups."""
         return len(self.worth)
 
-    def __getitem__(self, chosen: Indices | Flags) -> Groups:
+    def __getitem__(self, chosen: Ints | Flags) -> Groups:
         """Return some of the groups."""
         return Groups(self.members[chosen], self.worth[chosen], self.class_of[chosen])
 
@@ -206,7 +206,7 @@ class Groups:
         """Return the groups whose identities are not known."""
         return self[np.array([key not in known for key in self.identities()], dtype=bool)]
 
-    def often_in(self, chosen: Groups) -> Vector:
+    def often_in(self, chosen: Groups) -> Floats:
         """Return how often each of these groups is among others, which are all of these."""
         place = {key: i for i, key in enumerate(self.identities())}
         places = [place[key] for key in chosen.identities()]
@@ -236,13 +236,13 @@ class Groups:
 class Prices:
     """The price of a job of each profile, and of a GPU of the budget; any numbers give a bound."""
 
-    rows: Vector
+    rows: Floats
     gpu: float
 
-    def of(self, members: Indices) -> Vector:
+    def of(self, members: Ints) -> Floats:
         """Return the price of each group's jobs."""
         with_none = np.append(self.rows, 0.0)
-        cost: Vector = with_none[members].sum(axis=1)
+        cost: Floats = with_none[members].sum(axis=1)
         return cost
 
 
@@ -253,5 +253,5 @@ class Priced(NamedTuple):
     """
 
     groups: Groups
-    highest: Vector
+    highest: Floats
     complete: bool

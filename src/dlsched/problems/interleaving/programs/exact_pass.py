@@ -18,10 +18,10 @@ from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices, Query, growth_tables
 from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.programs.tunables import LARGE
-from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.arrays import Flags, Floats
 from dlsched.solvers.standard_form import StandardForm
 
 SIZES = (3, 4)
@@ -43,7 +43,7 @@ class Pass(NamedTuple):
     """
 
     groups: Groups
-    share: Vector
+    share: Floats
     searched: Flags
     complete: bool
 

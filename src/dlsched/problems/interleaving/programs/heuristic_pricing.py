@@ -13,14 +13,15 @@ import numpy as np
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices, Profiles
 from dlsched.problems.interleaving.programs.tunables import LARGE
-from dlsched.problems.interleaving.structures.groups import LEAST_GAIN, Flags, Indices, Vector
+from dlsched.problems.interleaving.structures.groups import LEAST_GAIN
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags, Floats, Ints
 
 
 class Climbed(NamedTuple):
     """Per row of the pool the largest reduced value found from there, and the groups found."""
 
-    best: Vector
+    best: Floats
     groups: Groups
 
 
@@ -77,9 +78,9 @@ class _Ascent:
         self.k = len(profiles.rotated)
         self.reward = np.where(partners, -profiles.prices, -np.inf)
         """What a profile adds beside the efficiency, as a partner."""
-        self.found: list[Indices] = []
+        self.found: list[Ints] = []
 
-    def climb(self, starts: Indices) -> Vector:
+    def climb(self, starts: Ints) -> Floats:
         """Return the largest reduced value from each start; keep the groups above the threshold."""
         places = np.full((len(starts), self.k), -1, dtype=np.int64)
         places[:, 0] = starts
@@ -95,12 +96,12 @@ class _Ascent:
                 break
         return best
 
-    def _values(self, places: Indices) -> Vector:
+    def _values(self, places: Ints) -> Floats:
         time, filled, cost = self._sums(places)
-        value: Vector = self.profiles.weight * filled / (self.k * time.sum(axis=1)) - cost
+        value: Floats = self.profiles.weight * filled / (self.k * time.sum(axis=1)) - cost
         return value
 
-    def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
+    def _sums(self, places: Ints) -> tuple[Floats, Floats, Floats]:
         """Return the steps' times, the sum of the stages, and the cost of groups."""
         busiest = np.zeros((len(places), self.k))
         filled = np.zeros(len(places))
@@ -113,7 +114,7 @@ class _Ascent:
             cost[rows] += self.profiles.prices[some]
         return busiest, filled, cost
 
-    def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
+    def _improve(self, places: Ints, place: int, keep: bool) -> Floats:
         """Fill one place with the best profile, in place; return the reduced values."""
         profiles = self.profiles
         others = places.copy()
@@ -148,7 +149,7 @@ class _Ascent:
         places[:, place] = np.where(best > -np.inf, chosen, -1)
         return np.where(best > -np.inf, best, self._values(places))
 
-    def _keep(self, others: Indices, place: int, value: Vector, enough: Flags) -> None:
+    def _keep(self, others: Ints, place: int, value: Floats, enough: Flags) -> None:
         """Keep the best groups of every start that are above the threshold."""
         count = min(LARGE.kept_groups, value.shape[1])
         top = np.argpartition(-value, count - 1, axis=1)[:, :count]

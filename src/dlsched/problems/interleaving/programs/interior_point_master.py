@@ -14,9 +14,9 @@ from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.programs.column_pool import GroupPool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import choice_form
-from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.run import Run
 from dlsched.solvers import session
+from dlsched.solvers.arrays import Floats
 
 _OPTIONS = {
     "solver": "ipm",
@@ -58,7 +58,7 @@ class InteriorMaster:
             self.columns = self.columns[np.argpartition(-value, most)[:most]]
             self.known = set(self.columns.identities())
 
-    def solve(self, centre: Prices, width: Vector) -> Solved | None:
+    def solve(self, centre: Prices, width: Floats) -> Solved | None:
         """Return the optimum with the prices of jobs near a centre; ``None`` if stopped or failed.
 
         Parameters

@@ -27,8 +27,8 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
 from dlsched.problems.interleaving.programs.tunables import LARGE
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags, Floats, Ints
 
 
 class LargeRelaxation:
@@ -167,14 +167,14 @@ class LargeRelaxation:
             self.master.keep(prices, LARGE.columns_of_row * len(pool.multiplicity))
         return safe, value
 
-    def _estimate(self, prices: Prices, best: Vector) -> tuple[Prices, float]:
+    def _estimate(self, prices: Prices, best: Floats) -> tuple[Prices, float]:
         """Return prices above those of all groups, if `best` is right, and their bound."""
         rows = prices.rows + np.maximum(best, 0.0) / self.pool.largest
         budget = self.pool.budget or 0
         return Prices(rows, prices.gpu), prices.gpu * budget + float(rows @ self.pool.multiplicity)
 
 
-def representatives(pool: GroupPool, most: int) -> Indices:
+def representatives(pool: GroupPool, most: int) -> Ints:
     """Return how many jobs each row stands for: itself and those near it; 0 for the others.
 
     The profiles of a class are divided in two along the number in which they differ most, until no
@@ -186,7 +186,7 @@ def representatives(pool: GroupPool, most: int) -> Indices:
     most
         Number of parts, roughly.
     """
-    kept: Indices = np.zeros_like(pool.multiplicity)
+    kept: Ints = np.zeros_like(pool.multiplicity)
     size = 1.3 * float(pool.multiplicity.sum()) / most  # halves are smaller than the largest part
     for part in pool.classes:
         stages = pool.stages[part.rows]
@@ -199,9 +199,9 @@ def representatives(pool: GroupPool, most: int) -> Indices:
     return kept
 
 
-def _divided(place: Vector, jobs: Indices, size: float) -> list[Indices]:
+def _divided(place: Floats, jobs: Ints, size: float) -> list[Ints]:
     """Return parts of some profiles, with no more jobs than a size unless it is one profile."""
-    waiting: list[Indices] = [np.arange(len(place))]
+    waiting: list[Ints] = [np.arange(len(place))]
     parts = []
     while waiting:
         some = waiting.pop()

@@ -8,18 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement, permutations
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.problems.interleaving.definition.check import Stages, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.schema import Number
-
-Vector: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
+from dlsched.solvers.arrays import Floats, Ints
 
 GAMMA_ERROR = 2.0**-44
 """Largest error of an efficiency computed here.
@@ -60,12 +55,12 @@ def best_offsets(stages: Sequence[Stages]) -> tuple[int, ...]:
 
 
 @cache
-def offsets_table(k: int, size: int) -> Indices:
+def offsets_table(k: int, size: int) -> Ints:
     """Return the arrangements of a group as rows, in the order of `arrangements`."""
     return np.array(list(arrangements(k, size)), dtype=np.int64)
 
 
-def offsets_by_size(k: int, largest: int) -> tuple[Indices, Indices]:
+def offsets_by_size(k: int, largest: int) -> tuple[Ints, Ints]:
     """Return by size of a group how many arrangements it has, and the offsets, filled up with 0."""
     tables = [offsets_table(k, size) for size in range(1, largest + 1)]
     counts = np.array([0, *map(len, tables)])
@@ -75,17 +70,17 @@ def offsets_by_size(k: int, largest: int) -> tuple[Indices, Indices]:
     return counts, offsets
 
 
-def stage_array(instance: Instance) -> Vector:
+def stage_array(instance: Instance) -> Floats:
     """Return the stages of the jobs, jobs x resources; times below 1e-290 change the unit."""
     return _in_doubles(instance, [job.stages for job in instance.jobs])
 
 
-def profile_array(instance: Instance) -> Vector:
+def profile_array(instance: Instance) -> Floats:
     """Return the stages of the profiles, in the same way."""
     return _in_doubles(instance, [profile.stages for profile in instance.profiles])
 
 
-def _in_doubles(instance: Instance, stages: Sequence[Sequence[Number]]) -> Vector:
+def _in_doubles(instance: Instance, stages: Sequence[Sequence[Number]]) -> Floats:
     """Return stages in a unit in which no double is subnormal: these have few digits, down to one.
 
     Efficiencies do not depend on the unit.
@@ -96,7 +91,7 @@ def _in_doubles(instance: Instance, stages: Sequence[Sequence[Number]]) -> Vecto
     return np.array(times).reshape(-1, len(instance.resources))
 
 
-def least_times(stages: Vector, members: Indices) -> Vector:
+def least_times(stages: Floats, members: Ints) -> Floats:
     """Return the least iteration time over all arrangements of each group.
 
     Parameters
@@ -121,17 +116,17 @@ def least_times(stages: Vector, members: Indices) -> Vector:
     return times
 
 
-def efficiencies(stages: Vector, members: Indices) -> Vector:
+def efficiencies(stages: Floats, members: Ints) -> Floats:
     """Return the largest gamma of each group, within `GAMMA_ERROR`."""
     if len(members) > _AT_ONCE:
         chunks = [members[i : i + _AT_ONCE] for i in range(0, len(members), _AT_ONCE)]
         return np.concatenate([efficiencies(stages, chunk) for chunk in chunks])
     filled = stages[members].sum(axis=(1, 2))
-    gammas: Vector = filled / (stages.shape[1] * least_times(stages, members))
+    gammas: Floats = filled / (stages.shape[1] * least_times(stages, members))
     return gammas
 
 
-def padded(groups: Sequence[Sequence[int]], width: int) -> Indices:
+def padded(groups: Sequence[Sequence[int]], width: int) -> Ints:
     """Return groups as the rows of an array, filled up with -1."""
     rows = np.full((len(groups), width), -1, dtype=np.int64)
     for row, group in zip(rows, groups, strict=True):
@@ -139,12 +134,12 @@ def padded(groups: Sequence[Sequence[int]], width: int) -> Indices:
     return rows
 
 
-def unpadded(rows: Indices) -> list[tuple[int, ...]]:
+def unpadded(rows: Ints) -> list[tuple[int, ...]]:
     """Return the groups of an array of rows that are filled up with -1."""
     return [tuple(j for j in row if j >= 0) for row in rows.tolist()]
 
 
-def padded_efficiencies(stages: Vector, rows: Indices) -> Vector:
+def padded_efficiencies(stages: Floats, rows: Ints) -> Floats:
     """Return the efficiencies of groups of several sizes, filled up with -1; 0 of empty ones."""
     sizes = (rows >= 0).sum(axis=1)
     gammas = np.zeros(len(rows))
@@ -154,7 +149,7 @@ def padded_efficiencies(stages: Vector, rows: Indices) -> Vector:
     return gammas
 
 
-def pair_efficiencies(stages: Vector) -> Vector:
+def pair_efficiencies(stages: Floats) -> Floats:
     """Return gamma of every pair, n x n and symmetric; the diagonal is 0.
 
     A shift by d of one job is a shift by k - d of the other, so half of the shifts suffice.
@@ -169,7 +164,7 @@ def pair_efficiencies(stages: Vector) -> Vector:
         np.minimum(times, slot, out=times)
         np.minimum(times, slot.T, out=times)
     filled = stages.sum(axis=1)
-    gammas: Vector = (filled[:, None] + filled[None, :]) / (k * times)
+    gammas: Floats = (filled[:, None] + filled[None, :]) / (k * times)
     np.fill_diagonal(gammas, 0.0)
     return gammas
 
@@ -185,14 +180,14 @@ def trivial_bound(instance: Instance) -> Fraction:
     return Fraction(jobs, k)
 
 
-def job_groups(instance: Instance) -> Iterator[tuple[int, Indices]]:
+def job_groups(instance: Instance) -> Iterator[tuple[int, Ints]]:
     """Yield every allowed group of jobs, by class and size: its GPUs, and groups x size."""
     for gpus, jobs in instance.classes.items():
         for size in instance.group_sizes:
             yield gpus, _rows(combinations(jobs, size), size)
 
 
-def profile_groups(instance: Instance) -> Iterator[Indices]:
+def profile_groups(instance: Instance) -> Iterator[Ints]:
     """Yield every multiset of profiles that the jobs can fill, by class and size.
 
     Members are positions in `Instance.profiles`.
@@ -206,7 +201,7 @@ def profile_groups(instance: Instance) -> Iterator[Indices]:
             yield members[(copies <= jobs[members]).all(axis=1)]
 
 
-def _rows(groups: Iterable[tuple[int, ...]], size: int) -> Indices:
+def _rows(groups: Iterable[tuple[int, ...]], size: int) -> Ints:
     return np.array(list(groups), dtype=np.int64).reshape(-1, size)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from dlsched.problems.interleaving import exact
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES
-from dlsched.problems.interleaving.structures.groups import Flags
 from dlsched.problems.interleaving.variant.allow import Allow, may_share
 from dlsched.results.result import Claim
 from dlsched.run import Run
+from dlsched.solvers.arrays import Flags
 
 PRELOAD = COLUMN_LIBRARIES
 

@@ -12,10 +12,11 @@ from dlsched.problems.utility.definition.schema import Instance, Solution, Utili
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.finish_form import Finishes
-from dlsched.problems.utility.structures.gangs import Vector, levels_of
+from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.proofs.forms.form import MOST_NODES, FormChoice
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.arrays import Floats
 from dlsched.solvers.column_generation import CLOSE
 from dlsched.solvers.standard_form import StandardForm
 
@@ -102,7 +103,7 @@ def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[Form
         yield FormChoice(form, parameters | {"rounded": True})
 
 
-def _rounded(search: ScheduleSearch, prices: Vector, bits: int) -> dict[str, list[int]]:
+def _rounded(search: ScheduleSearch, prices: Floats, bits: int) -> dict[str, list[int]]:
     """Return prices in multiples of two to minus `bits`."""
     table = np.rint(np.ldexp(prices.T, bits)).astype(np.int64).tolist()
     return {kind: row for kind, row in zip(search.gangs.kinds, table, strict=True) if any(row)}

@@ -26,18 +26,13 @@ from dlsched.problems.utility.programs.column_generation import (
 from dlsched.problems.utility.programs.finish_periods import prices_of_finishes
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
-from dlsched.problems.utility.structures.gangs import (
-    Barred,
-    Gangs,
-    Stopped,
-    Vector,
-    levels_of,
-)
+from dlsched.problems.utility.structures.gangs import Barred, Gangs, Stopped, levels_of
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
+from dlsched.solvers.arrays import Floats
 from dlsched.solvers.column_generation import CLOSE
 from dlsched.solvers.division import PARTS
 from dlsched.solvers.incumbent import Incumbent
@@ -175,7 +170,7 @@ class ScheduleSearch:
             if not ended or run.stop_reason():
                 return
 
-    def try_prices(self, prices: Vector) -> None:
+    def try_prices(self, prices: Floats) -> None:
         """Update the bound, and insert the jobs at shares of the prices.
 
         They are inserted by utility minus cost, per GPU and slot.
@@ -205,7 +200,7 @@ class ScheduleSearch:
         except Stopped:
             pass  # the bound found so far is kept
 
-    def update_bound(self, prices: Vector, values: Vector) -> None:
+    def update_bound(self, prices: Floats, values: Floats) -> None:
         """Keep the bound of these prices, with the jobs' own values at them, if it is better."""
         bound = self.dual.bound(prices, values)
         if self.granularity:

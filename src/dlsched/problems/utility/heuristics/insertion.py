@@ -7,9 +7,10 @@ import numpy as np
 
 from dlsched.problems.utility.kernels import insertion as kernel
 from dlsched.problems.utility.kernels.pricing import Jobs, price_all
-from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
+from dlsched.problems.utility.structures.gangs import Gangs, Levels
 from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.run import Run
+from dlsched.solvers.arrays import Floats, Ints
 
 _TIE = 1e-12
 """The least cost of a slot, as a share of a job's largest utility: of schedules of equal utility
@@ -82,7 +83,7 @@ class Insertion:
         """Return the jobs without a schedule. (A scheduled one may have utility 0.)"""
         return [j for j, row in enumerate(self.levels) if row.max(initial=-1) < 0]
 
-    def insert(self, job: int, price: Vector, work: Stages) -> None:
+    def insert(self, job: int, price: Floats, work: Stages) -> None:
         """Insert a job at the largest utility minus cost, if it can finish; see `fill_at`."""
         masks = self.gangs.mask_of_speed[job, : self.gangs.number_of_speeds[job]]
         if not len(masks):
@@ -115,7 +116,7 @@ class Insertion:
         kernel.insert_in_turn(demands, plan, np.array([*order], dtype=np.int64))
         self.reset(np.asarray(plan.levels))
 
-    def fill_at(self, price: Vector, work: Stages, order: Sequence[int]) -> None:
+    def fill_at(self, price: Floats, work: Stages, order: Sequence[int]) -> None:
         """Insert jobs in turn, each at its largest utility minus cost; then the others that fit.
 
         Parameters
@@ -204,7 +205,7 @@ class _Annealing:
         The jobs in the order of insertion that gave the schedule; ``None`` to search schedules.
     """
 
-    def __init__(self, schedule: Insertion, run: Run, order: Indices | None) -> None:
+    def __init__(self, schedule: Insertion, run: Run, order: Ints | None) -> None:
         self.schedule, self.order = schedule, order
         self.demands = kernel.Demands(*schedule.gangs.demands)
         self.density = schedule.gangs.density

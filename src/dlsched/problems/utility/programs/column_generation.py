@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.programs.lagrangian import Dual
-from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Stopped, Vector
+from dlsched.problems.utility.structures.gangs import Gangs, Levels, Stopped
 from dlsched.results.result import Termination
 from dlsched.run import Run
+from dlsched.solvers.arrays import Floats, Ints
 from dlsched.solvers.column_generation import generate
 from dlsched.solvers.incremental import IncrementalProgram
 
@@ -106,7 +107,7 @@ class Columns:
                 self.rows.append(levels[j].copy())
         return len(self.jobs) - before
 
-    def matrix(self, cuts: Indices, first: int = 0) -> tuple[sparse.csc_array, Vector]:
+    def matrix(self, cuts: Ints, first: int = 0) -> tuple[sparse.csc_array, Floats]:
         """Return the columns from the first on, and their scaled utilities.
 
         Rows are periods x sets of types, then jobs; `cuts` has the periods' first slots, and the
@@ -119,9 +120,9 @@ class Columns:
         periods = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
         rows = (len(cuts) - 1) * width
         utilities = np.zeros(len(self.jobs) - first)
-        row_numbers: list[Indices] = []
-        column_numbers: list[Indices] = []
-        entries: list[Vector] = []
+        row_numbers: list[Ints] = []
+        column_numbers: list[Ints] = []
+        entries: list[Floats] = []
         for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
             used = np.flatnonzero(row >= 0)
             utilities[c] = gangs.worth[j, used[-1]]
@@ -136,7 +137,7 @@ class Columns:
         data = (np.concatenate(entries), places)
         return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
 
-    def limits(self, cuts: Indices) -> tuple[Vector, Vector]:
+    def limits(self, cuts: Ints) -> tuple[Floats, Floats]:
         """Return the lower and upper limits of the rows, those of periods as in `matrix`."""
         inst = self.gangs.instance
         capacity = np.outer(np.diff(cuts), self.gangs.capacity).ravel().astype(float)
@@ -156,7 +157,7 @@ class ScheduleMaster:
         The first slots of periods, and the end; a row of a period is the sum of those of its slots.
     """
 
-    def __init__(self, columns: Columns, run: Run, cuts: Indices) -> None:
+    def __init__(self, columns: Columns, run: Run, cuts: Ints) -> None:
         self.columns = columns
         self.cuts = cuts
         self.size = 0
@@ -175,7 +176,7 @@ class ScheduleMaster:
         self.size += len(utilities)
         return len(utilities)
 
-    def solve(self) -> tuple[float, Vector] | None:
+    def solve(self) -> tuple[float, Floats] | None:
         """Return the optimum and the prices of types, slots x types; ``None`` if stopped."""
         if self.program.solve() is not Termination.PROVED:
             return None
@@ -186,18 +187,18 @@ class ScheduleMaster:
         return self.program.objective, np.repeat(gangs.by_type(by_set), lengths, axis=0)
 
 
-def first_cuts(slots: int, periods: int) -> Indices:
+def first_cuts(slots: int, periods: int) -> Ints:
     """Return the first slots of periods, and the end.
 
     They are cut at equal distances, and at equal ratios, as prices fall fastest early.
     """
     equal = np.linspace(0, slots, periods + 1)
     growing = np.geomspace(1, slots, periods)
-    cuts: Indices = np.unique(np.append(equal, growing).round().astype(np.int64))
+    cuts: Ints = np.unique(np.append(equal, growing).round().astype(np.int64))
     return cuts
 
 
-def refinements(gangs: Gangs) -> Iterator[Indices]:
+def refinements(gangs: Gangs) -> Iterator[Ints]:
     """Yield the first slots of periods, and the end; each time the periods are halved."""
     slots = gangs.instance.slots
     cuts = first_cuts(slots, TUNABLES.periods)
@@ -210,8 +211,8 @@ def refinements(gangs: Gangs) -> Iterator[Indices]:
 
 
 def prices_of_periods(
-    dual: Dual, columns: Columns, run: Run, cuts: Indices, prices: Vector
-) -> tuple[Vector, bool]:
+    dual: Dual, columns: Columns, run: Run, cuts: Ints, prices: Floats
+) -> tuple[Floats, bool]:
     """Return better prices of periods, and whether the search for these has ended.
 
     Columns are added. Bounds of prices are compared with work rounded down, as the columns' is.
@@ -235,7 +236,7 @@ def prices_of_periods(
     master = ScheduleMaster(columns, run, cuts)
     master.add(first.rows)
 
-    def price(prices: Vector) -> tuple[float, Levels] | None:
+    def price(prices: Floats) -> tuple[float, Levels] | None:
         try:
             priced = dual.price(prices, round_down=True)
         except Stopped:
@@ -252,7 +253,7 @@ def prices_of_periods(
     return best, ended
 
 
-def _mean(own: Vector, best: Vector, weight: float) -> Vector:
+def _mean(own: Floats, best: Floats, weight: float) -> Floats:
     """Return the prices between the master's own and the best, with this weight of the latter."""
     prices = own + weight * (best - own)
     prices[prices < _LEAST] = 0.0

@@ -14,13 +14,14 @@ duals from there to the end. That such prices bound all schedules does not depen
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.problems.utility.structures.gangs import Gangs, Indices, Vector
+from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.results.result import Termination
 from dlsched.run import Run
+from dlsched.solvers.arrays import Floats, Ints
 from dlsched.solvers.incremental import IncrementalProgram
 
 
-def prices_of_finishes(gangs: Gangs, run: Run, cuts: Indices) -> Vector | None:
+def prices_of_finishes(gangs: Gangs, run: Run, cuts: Ints) -> Floats | None:
     """Return prices by slot and type; ``None`` if a limit struck, or the solver failed.
 
     Parameters
@@ -62,7 +63,7 @@ def prices_of_finishes(gangs: Gangs, run: Run, cuts: Indices) -> Vector | None:
     return np.repeat(gangs.by_type(until_end), np.diff(cuts), axis=0)
 
 
-def _slots_needed(gangs: Gangs) -> Indices:
+def _slots_needed(gangs: Gangs) -> Ints:
     """Return jobs x speeds: the slots that a job takes at one speed; 0 where that is too long."""
     inst = gangs.instance
     needed = np.zeros_like(gangs.mask_of_speed)

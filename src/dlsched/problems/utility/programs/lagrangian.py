@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.kernels.pricing import Jobs, price_all
-from dlsched.problems.utility.structures.gangs import Gangs, Vector, require
+from dlsched.problems.utility.structures.gangs import Gangs, require
 from dlsched.problems.utility.structures.work_stages import Stages
 from dlsched.problems.utility.structures.work_units import TUNABLES
+from dlsched.solvers.arrays import Floats
 
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
@@ -32,7 +33,7 @@ class PricedSchedules:
     """The scaled bound of prices, in floats, and the jobs' own best schedules at these prices."""
 
     bound: float
-    values: Vector
+    values: Floats
     rows: NDArray[np.int8]
 
 
@@ -61,12 +62,12 @@ class Dual:
         """The jobs' work with gains rounded down, where it is not exact."""
         return Stages(self.gangs, False, self.gangs.most_units)
 
-    def by_mask(self, prices: Vector) -> Vector:
+    def by_mask(self, prices: Floats) -> Floats:
         """Return slots x masks: the price of the cheapest type of each."""
         by_mask_and_type = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
         return np.ascontiguousarray(by_mask_and_type.min(axis=2, initial=np.inf))
 
-    def price(self, prices: Vector, round_down: bool = False) -> PricedSchedules:
+    def price(self, prices: Floats, round_down: bool = False) -> PricedSchedules:
         """Price every job's schedules at slots x types.
 
         With `round_down` the gains of work are rounded down instead of up: the schedules finish in
@@ -111,7 +112,7 @@ class Dual:
             total += steps_of_job
         yield slice(first, len(steps))
 
-    def bound(self, prices: Vector, values: Vector) -> Fraction:
+    def bound(self, prices: Floats, values: Floats) -> Fraction:
         """Return the bound in the instance's own unit, valid in exact arithmetic; see `price`.
 
         Sums are exact, and each value is raised by its largest rounding error: it is a utility

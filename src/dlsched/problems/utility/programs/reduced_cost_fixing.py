@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.model import Restriction, whole
 from dlsched.problems.utility.programs.lagrangian import Dual
-from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
+from dlsched.problems.utility.structures.gangs import Barred, Levels
 from dlsched.problems.utility.structures.work_stages import After
+from dlsched.solvers.arrays import Floats, Ints
 from dlsched.solvers.column_generation import CLOSE
 
 
-def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Restriction:
+def restrict(dual: Dual, prices: Floats, levels: Levels, value: float) -> Restriction:
     """Return a part that has every schedule worth more than a given one, and that one.
 
     Parameters
@@ -65,13 +66,13 @@ def allowed_part(instance: Instance, barred: Barred) -> Restriction:
     return part
 
 
-def _last(row: NDArray[np.int8] | Indices) -> int:
+def _last(row: NDArray[np.int8] | Ints) -> int:
     """Return the index of the last entry that is not negative, -1 if there is none."""
     used = np.flatnonzero(row >= 0)
     return int(used[-1]) if len(used) else -1
 
 
-def _best(cost: Vector, after: After, first: int, worth: Vector) -> tuple[Vector, Vector]:
+def _best(cost: Floats, after: After, first: int, worth: Floats) -> tuple[Floats, Floats]:
     """Return the values of a job's best schedules, by a slot and speed of theirs, and by finish.
 
     Parameters

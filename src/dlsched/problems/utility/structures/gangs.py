@@ -18,9 +18,8 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.structures.work_units import TUNABLES, exact_units
 from dlsched.results.result import Termination
+from dlsched.solvers.arrays import Floats, Ints
 
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 Levels = NDArray[np.int8]
 """Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
 Barred = NDArray[np.bool_]
@@ -118,9 +117,9 @@ class Gangs:
         bits = [[mask >> i & 1 for i in range(len(self.kinds))] for mask in masks]
         return np.array(bits, dtype=bool).reshape(len(masks), len(self.kinds))
 
-    def by_type(self, by_set: Vector) -> Vector:
+    def by_type(self, by_set: Floats) -> Floats:
         """Return prices of types, by slot or period, from those of `sets`: what a GPU adds up."""
-        prices: Vector = by_set @ self.contains(self.sets).astype(float)
+        prices: Floats = by_set @ self.contains(self.sets).astype(float)
         return prices
 
     def _unions(self) -> list[int]:
@@ -159,7 +158,7 @@ class Gangs:
             return math.inf
 
     @cached_property
-    def worth(self) -> Vector:
+    def worth(self) -> Floats:
         """Jobs x slots: the scaled utility of finishing in a slot.
 
         In slots from its arrival in which a job cannot finish yet, that of the first one in which
@@ -188,10 +187,10 @@ class Gangs:
         return min(TUNABLES.units, max(TUNABLES.fewest_units, TUNABLES.pass_steps // runs))
 
     @cached_property
-    def density(self) -> Vector:
+    def density(self) -> Floats:
         """By job the largest utility per GPU and slot at its fastest."""
         slots = np.maximum(1, self.instance.fewest)
-        density: Vector = self.worth.max(axis=1) / (self.workers * slots)
+        density: Floats = self.worth.max(axis=1) / (self.workers * slots)
         return density
 
     @cached_property
@@ -201,7 +200,7 @@ class Gangs:
         return order
 
     @cached_property
-    def value(self) -> Vector:
+    def value(self) -> Floats:
         """`worth`, plus a number that no utilities outweigh where all jobs must finish."""
         most = 1000.0 * (len(self.instance.jobs) + 1)
         return self.worth + (most if self.instance.must_finish else 0.0)
@@ -222,14 +221,14 @@ class Gangs:
         of_jobs = self.first, self.workers, self.value
         return self.mask_of_speed, gains, speeds, needs, *of_jobs, above, self.barred
 
-    def free(self, levels: Levels) -> Indices:
+    def free(self, levels: Levels) -> Ints:
         """Return slots x sets: the GPUs left free by a schedule."""
         left = np.tile(self.capacity, (self.instance.slots, 1))
         for j, row in enumerate(levels):
             self.book(left, j, row)
         return left
 
-    def book(self, free: Indices, job: int, row: NDArray[np.int8], sign: int = 1) -> None:
+    def book(self, free: Ints, job: int, row: NDArray[np.int8], sign: int = 1) -> None:
         """Subtract the GPUs of a job's row of levels from the free ones; add them with sign -1."""
         slots = np.flatnonzero(row >= 0)
         masks = self.mask_of_speed[job, row[slots]]
