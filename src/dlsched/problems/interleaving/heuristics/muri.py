@@ -145,7 +145,8 @@ class Rounds:
             offers: list[tuple[float, int, Pair]] = []
             for gpus in self.groups:
                 pairs = self.pairs(gpus)
-                apart = self.gamma([a for a, _ in pairs]) + self.gamma([b for _, b in pairs])
+                apart = self.gamma([a for a, _ in pairs])
+                apart += self.gamma([b for _, b in pairs])
                 loss = apart - self.gamma([a + b for a, b in pairs])
                 loss_per_gpu = self.instance.weight(gpus) * loss / gpus
                 offers += zip(loss_per_gpu.tolist(), repeat(gpus), pairs)
@@ -200,7 +201,8 @@ class Rounds:
         unassigned = [j for i in order[count:] for j in groups[i]]
         while unassigned:
             open_ = [i for i, g in enumerate(kept) if len(g) < self.largest]
-            worth = np.array([self.gamma([(*kept[i], j) for i in open_]) for j in unassigned])
+            unions = [[(*kept[i], j) for i in open_] for j in unassigned]
+            worth = np.array([self.gamma(groups) for groups in unions])
             rows, columns = linear_sum_assignment(worth, maximize=True)
             for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
                 kept[open_[column]] += (unassigned[row],)

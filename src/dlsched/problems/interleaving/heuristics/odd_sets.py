@@ -123,7 +123,8 @@ class OddSets:
             most = float(sizes[label] // 2)
             if values[flags[i] & flags[j]].sum() <= most + _FRACTION:
                 continue
-            within = np.flatnonzero(flags[self.edges[:, 0]] & flags[self.edges[:, 1]])
+            both_ends = flags[self.edges].all(axis=1)
+            within = np.flatnonzero(both_ends)
             self.program.add_row(-np.inf, most, within, np.ones(len(within)))
             self.sets.append(flags)
             added += 1

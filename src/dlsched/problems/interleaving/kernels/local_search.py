@@ -60,7 +60,8 @@ class ClassGroups:
         largest = members.shape[1]
         self.jobs, self.members, self.sizes, self.uniform = jobs, members, sizes, uniform
         self.changed, self.number, self.worth = changed, number, np.zeros(len(members))
-        self.joined, self.trial = np.empty(2 * largest, np.int64), np.empty((2, largest), np.int64)
+        self.joined = np.empty(2 * largest, np.int64)
+        self.trial = np.empty((2, largest), np.int64)
         self.trial_sizes, self.bounds = np.empty(2, np.int64), np.empty(2)
 
 
@@ -255,10 +256,12 @@ def exchanged(groups: ClassGroups, g: Index, h: Index, i: Int, j: Int) -> Real:
     if i < a and j < b:
         trial[0, i], trial[1, j] = trial[1, j], trial[0, i]
     elif i < a:
-        trial[1, b], trial[0, i] = trial[0, i], trial[0, a - 1]
+        trial[1, b] = trial[0, i]
+        trial[0, i] = trial[0, a - 1]
         a, b = a - 1, b + 1
     else:
-        trial[0, a], trial[1, j] = trial[1, j], trial[1, b - 1]
+        trial[0, a] = trial[1, j]
+        trial[1, j] = trial[1, b - 1]
         a, b = a + 1, b - 1
     groups.trial_sizes[0], groups.trial_sizes[1] = a, b
     return gamma(groups.jobs, trial, 0, a) + gamma(groups.jobs, trial, 1, b)
@@ -376,8 +379,10 @@ def best_division(groups: ClassGroups, g: Index, h: Index, price: Real) -> Int:
     The bits that are set are those of the first part, which has the first job.
     """
     first, total = groups.sizes[g], groups.sizes[g] + groups.sizes[h]
-    for i in range(total):
-        groups.joined[i] = groups.members[g, i] if i < first else groups.members[h, i - first]
+    for i in range(first):
+        groups.joined[i] = groups.members[g, i]
+    for i in range(first, total):
+        groups.joined[i] = groups.members[h, i - first]
     most = min(total, groups.members.shape[1])
     far: cython.bint = (1 << (total - 1)) * groups.jobs.arrangements[most] > _EFFORT
     best = groups.worth[g] + groups.worth[h] + _LEAST_GAIN

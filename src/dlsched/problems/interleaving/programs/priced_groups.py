@@ -123,7 +123,8 @@ class _ExactTimes:
         for row, total, time in zip(members.tolist(), sums, self.least(members), strict=True):
             worth = Fraction(data.weight * total, self.k * time)
             price = sum(data.prices[p] for p in row) + data.fixed
-            yield ExactGroup(tuple(sorted(row)), worth, math.ceil(worth * 2**data.bits) - price)
+            reduced = math.ceil(worth * 2**data.bits) - price
+            yield ExactGroup(tuple(sorted(row)), worth, reduced)
 
     def least(self, members: Positions) -> list[int]:
         """Return the time of each group at its best offsets; the first job stays at 0."""
@@ -202,7 +203,8 @@ class _CandidateSearch:
         self.copies = self.jobs[first:]
         adds: Ints = _divided_up(self.filled << _VALUE_BITS, self.k * self.times[:, None])
         self.adds = adds - self.price
-        self.best = np.maximum.accumulate(self.adds[:, ::-1], axis=1)[:, ::-1]
+        from_last = np.maximum.accumulate(self.adds[:, ::-1], axis=1)
+        self.best = from_last[:, ::-1]
         zero = np.zeros(1, np.int64)
         total = self.filled[:1]
         cost = self.fixed + self.price[:1]
@@ -260,7 +262,8 @@ class _CandidateSearch:
         """
         last = partial.members[-1]
         row = self._row(partial.time)
-        others = self._more(self.data.largest - len(partial.members) - 1, self.best[row, last])
+        missing = self.data.largest - len(partial.members) - 1
+        others = self._more(missing, self.best[row, last])
         needed = self.floor - partial.value - others
         group, job = np.nonzero(self.adds[row] >= needed[:, None])
         allowed = job >= last[group]

@@ -176,8 +176,10 @@ def trivial_bound(instance: Instance) -> Fraction:
     most size / k, and the groups of a class of n jobs add up to at most n / k.
     """
     k = len(instance.resources)
-    jobs = sum(instance.weight(gpus) * len(jobs) for gpus, jobs in instance.classes.items())
-    return Fraction(jobs, k)
+    most = 0
+    for gpus, jobs in instance.classes.items():
+        most += instance.weight(gpus) * len(jobs)
+    return Fraction(most, k)
 
 
 def job_groups(instance: Instance) -> Iterator[tuple[int, Ints]]:
