@@ -19,7 +19,7 @@ from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Status
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
@@ -96,7 +96,7 @@ def relaxation_tree(
     refinement = Refinement(instance, run)
     refinement.relax(spreading=spreading)
     if refinement.relaxed is None or not nodes:
-        return _relaxed(refinement)
+        return refinement.claim(Status.NO_SOLUTION, Termination.BOUND_ONLY)
     root = max(refinement.indivisible, refinement.dual or 0.0)
     tree = RelaxationTree(instance, refinement.relaxed, root, tables)
     value = tree.bound(run, nodes)
@@ -165,16 +165,6 @@ class RelaxationTree:
         return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE) - self.margin
 
 
-def _relaxed(refinement: Refinement) -> Claim:
-    """Return the bound of a relaxation that was solved, or of whole tables and jobs."""
-    value, how = refinement.indivisible, "whole tables and jobs"
-    if refinement.dual is not None and refinement.dual > value:
-        value, how = refinement.dual, "duals of the relaxation"
-    missing = refinement.dual is None
-    message = f"no certificate from the relaxation: {refinement.no_dual}" if missing else ""
-    return _claim(value, how, message)
-
-
-def _claim(value: Fraction | float, how: str, message: str = "") -> Claim:
+def _claim(value: Fraction | float, how: str) -> Claim:
     bound = Bound(below(value), "certified", how)
-    return Claim(status=Status.NO_SOLUTION, bounds=[[bound]], solver_message=message)
+    return Claim(status=Status.NO_SOLUTION, bounds=[[bound]])

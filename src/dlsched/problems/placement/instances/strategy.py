@@ -35,49 +35,44 @@ def instances(
     unlimited = st.booleans() if scales else st.just(False)
     regions: list[dict[str, Any]] = []
     for r in range(draw(st.integers(1, max_regions))):
-        regions.append(
-            {
-                "id": f"r{r}",
-                "storage_capacity": 1e15 if draw(unlimited) else byte * draw(st.integers(4, 30)),
-                "gpu_supply": {kind: hour * draw(small) for kind in kinds},
-                "cpu_quota": {"x": 1e15 if draw(unlimited) else cpu * draw(small)}
-                if draw(st.booleans())
-                else {},
-            }
-        )
+        capacity = 1e15 if draw(unlimited) else byte * draw(st.integers(4, 30))
+        supply = {kind: hour * draw(small) for kind in kinds}
+        quota = {}
+        if draw(st.booleans()):
+            quota["x"] = 1e15 if draw(unlimited) else cpu * draw(small)
+        limits = {"storage_capacity": capacity, "gpu_supply": supply, "cpu_quota": quota}
+        regions.append({"id": f"r{r}", **limits})
     homes = st.sampled_from([None, *(region["id"] for region in regions)])
-    tables: list[dict[str, Any]] = [
-        {"id": f"t{t}", "size": byte * draw(st.integers(1, 9)), "home": draw(homes)}
-        for t in range(draw(st.integers(1, max_tables)))
-    ]
-    names = [table["id"] for table in tables]
+    tables: list[dict[str, Any]] = []
+    for t in range(draw(st.integers(1, max_tables))):
+        size = byte * draw(st.integers(1, 9))
+        tables.append({"id": f"t{t}", "size": size, "home": draw(homes)})
+    some_tables = st.lists(st.sampled_from([t["id"] for t in tables]), min_size=1, unique=True)
+    types = st.lists(st.sampled_from(kinds), min_size=1 - scales, max_size=1 + scales, unique=True)
     jobs: list[dict[str, Any]] = []
+    urgent = 0
     for j in range(draw(st.integers(0, max_jobs))):
-        kind = draw(st.sampled_from(["ml", "spark", "presto"]))
-        types = draw(
-            st.lists(st.sampled_from(kinds), min_size=1 - scales, max_size=1 + scales, unique=True)
-        )
-        jobs.append(
-            {
-                "id": f"j{j}",
-                "kind": kind,
-                "tables": draw(st.lists(st.sampled_from(names), min_size=1, unique=True)),
-                "gpu_hours": {k: hour * draw(small) for k in types},
-                "cpu_hours": 0 if kind == "ml" else cpu * draw(st.integers(0, 3)),
-                "app": draw(st.sampled_from(["x", "y"])),
-                "priority": draw(st.integers(1, 2)),
-                "time_sensitive": draw(st.booleans()),
-            }
-        )
-    urgent = sum(h for j in jobs if j["time_sensitive"] for h in j["gpu_hours"].values())
+        job: dict[str, Any] = {
+            "id": f"j{j}",
+            "kind": draw(st.sampled_from(["ml", "spark", "presto"])),
+        }
+        needed = draw(types)
+        job["tables"] = draw(some_tables)
+        job["gpu_hours"] = {kind: hour * draw(small) for kind in needed}
+        job["cpu_hours"] = 0 if job["kind"] == "ml" else cpu * draw(st.integers(0, 3))
+        job["app"] = draw(st.sampled_from(["x", "y"]))
+        job["priority"] = draw(st.integers(1, 2))
+        job["time_sensitive"] = draw(st.booleans())
+        urgent += sum(job["gpu_hours"].values()) if job["time_sensitive"] else 0
+        jobs.append(job)
+    version = draw(st.sampled_from(["v1", "v2"]))
+    traffic = worth * draw(st.sampled_from([0, 1, 0.5]))
+    gpu = worth * draw(st.sampled_from([0, 1, 3]))
+    storage = worth * draw(st.sampled_from([0, 1]))
     return Instance(
         name="drawn",
-        version=draw(st.sampled_from(["v1", "v2"])),
-        weights={
-            "traffic": worth * draw(st.sampled_from([0, 1, 0.5])),
-            "gpu": worth * draw(st.sampled_from([0, 1, 3])),
-            "storage": worth * draw(st.sampled_from([0, 1])),
-        },
+        version=version,
+        weights={"traffic": traffic, "gpu": gpu, "storage": storage},
         priority_weights={"2": draw(st.sampled_from([0, 0.5, 2]))},
         overload_slope=draw(st.sampled_from([1, 5])),
         at_home_threshold=draw(st.sampled_from([0, 0, urgent / 2, urgent])),

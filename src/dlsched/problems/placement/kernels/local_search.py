@@ -362,6 +362,21 @@ def recompute(data: Data, state: State) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _run_in(data: Data, state: State, j: cython.longlong, now: cython.longlong) -> cython.void:
+    """Move a job's hours to another region, -1 for none, and mark both as changed."""
+    was = state.job_region[j]
+    if was >= 0:
+        state.changed[was] = 1
+    if now >= 0:
+        state.changed[now] = 1
+    state.job_region[j] = now
+    _add_hours(data, state, j, was, -1.0)
+    _add_hours(data, state, j, now, 1.0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _move_readers(data: Data, state: State) -> cython.double:
     """Run the readers of the listed tables where these are now, and mark what that changes.
 
@@ -396,13 +411,7 @@ def _move_readers(data: Data, state: State) -> cython.double:
             state.near[j] = near
             crossing += before - near
             if was != now:
-                state.job_region[j] = now
-                if was >= 0:
-                    state.changed[was] = 1
-                if now >= 0:
-                    state.changed[now] = 1
-                _add_hours(data, state, j, was, -1.0)
-                _add_hours(data, state, j, now, 1.0)
+                _run_in(data, state, j, now)
     state.counts[_READERS] = listed
     if tables > 1:
         for m in range(tables):
@@ -488,9 +497,7 @@ def _undo(data: Data, state: State) -> cython.void:
         was, now = state.log_region[i], state.job_region[j]
         state.near[j] = state.log_near[i]
         if was != now:
-            state.job_region[j] = was
-            _add_hours(data, state, j, now, -1.0)
-            _add_hours(data, state, j, was, 1.0)
+            _run_in(data, state, j, was)
     for r in range(data.regions):
         if state.changed[r]:
             state.gpu[r] = state.log_gpu[r]

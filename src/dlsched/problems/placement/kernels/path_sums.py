@@ -13,8 +13,9 @@ def sum_pairs(
 ):
     """Return by sum and node the coefficients of a sum of pairs of one source each.
 
-    The pair of the source g and a node h that is nearer than y_g is h's weight times y_g less the
-    steps on the path to h; a pair with another node counts nothing.
+    A sum of the source g is sum_h w_h (y_g - l_gh) over the nodes h that are nearer than y_g, with
+    l_gh the sum of x_t - y_j over the steps of the path from tables t to readers j. So y_g has the
+    sum of the weights, and a step the weights of all nodes behind it, see ``beyond``.
 
     Parameters
     ----------
@@ -47,10 +48,11 @@ def sum_pairs(
                 amount = beyond[node]
                 if node == sources[s]:
                     total[i, node] += amount
-                elif amount != 0:
-                    last = before[s, node]
-                    beyond[last] += amount
-                    if node >= joint or (node >= tables and last < tables):
-                        total[i, last] -= amount
-                        total[i, node] += amount
+                    continue
+                last = before[s, node]
+                beyond[last] += amount
+                may_fail: cython.bint = node >= joint or (node >= tables and last < tables)
+                if may_fail:
+                    total[i, last] -= amount
+                    total[i, node] += amount
     return np.asarray(total)
