@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -100,10 +100,10 @@ def read_rates(path: str | Path) -> Rates:
     Returns
     -------
     Rates
-        By (model, GPUs), where the model is the job type. Types of GPU are called as in the file.
-        A rate beside another job that differs from that alone by less than 0.000001 is taken to be
-        equal to it **(D)**: flat files have rates alone with six decimals, and pairs with more.
-        Pairs of different scales are left out **(D)**: only jobs of one scale share GPUs.
+        By job type and GPUs. A rate beside another job that differs from that alone by less than
+        0.000001 is taken to be equal to it **(D)**: flat files have rates alone with six decimals,
+        and pairs with more. Pairs of different scales are left out **(D)**: only jobs of one scale
+        share GPUs.
 
     Raises
     ------
@@ -118,26 +118,12 @@ def read_rates(path: str | Path) -> Rates:
         raise InstanceError(where, "", f"is not JSON ({error})", "correct it there") from None
     file = _File.parse({"rows" if isinstance(data, list) else "types": data}, where)
     alone = defaultdict[Like, dict[str, Number]](dict)
-    pairs: dict[PairAt, tuple[Number, Number]] = {}
-
-    def add(like: Like, kind: str, rate: Number) -> None:
+    for like, kind, rate in _alone(file):
         if kind in alone[like]:
             problem = f"{like[0]!r} of scale {like[1]} stands twice"
             raise InstanceError(where, repr(kind), problem, "keep one of the two")
         alone[like][kind] = rate
-
-    for row in file.rows:
-        for kind, rate in row.iterations_per_second.items():
-            add((row.job_type, row.scale_factor), kind, rate)
-    for kind, jobs in file.types.items():
-        for job, rates in jobs.items():
-            model, scale = _job_of(job)
-            add((model, scale), kind, rates.get(_ISOLATED, 0))
-            for other, both in rates.items():
-                beside, its_scale = _job_of(other)
-                if other != _ISOLATED and its_scale == scale:
-                    pairs[model, beside, scale, kind] = both
-    return Rates(dict(alone), _in_both_orders(alone, pairs, where))
+    return Rates(dict(alone), _in_both_orders(alone, dict(_pairs(file)), where))
 
 
 class _Row(Document):
@@ -171,6 +157,26 @@ class _File(Document):
     types: Mapping[Id, dict[Id, Annotated[dict[str, Any], PlainValidator(_of_a_job)]]] = (
         FrozenDict()
     )
+
+
+def _alone(file: _File) -> Iterator[tuple[Like, str, Number]]:
+    """Yield rates alone, by model and type; 0 where a file by type has none."""
+    for row in file.rows:
+        for kind, rate in row.iterations_per_second.items():
+            yield (row.job_type, row.scale_factor), kind, rate
+    for kind, jobs in file.types.items():
+        for job, rates in jobs.items():
+            yield _job_of(job), kind, rates.get(_ISOLATED, 0)
+
+
+def _pairs(file: _File) -> Iterator[tuple[PairAt, tuple[Number, Number]]]:
+    """Yield the rates of pairs of one scale, as they are in the file."""
+    for kind, jobs in file.types.items():
+        for (job, rates), other in ((row, other) for row in jobs.items() for other in row[1]):
+            model, scale = _job_of(job)
+            beside, its_scale = _job_of(other)
+            if other != _ISOLATED and its_scale == scale:
+                yield (model, beside, scale, kind), rates[other]
 
 
 def _in_both_orders(
