@@ -126,16 +126,16 @@ def generate(
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
     while free:
-        kind = weighted(rng, weights)
-        names = list(MODELS[kind])
-        name = names[int(rng.integers(len(names)))]
+        name, curve = _drawn_model(rng, weights)
         most = min(free, gpus) if multi else 1
         size = weighted(rng, {g: share for g, share in MULTI.items() if g <= most})
         free -= size
-        label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
+        label = f"{name}_{size}"
+        if distinct:
+            label = f"{label}_{len(rows) + 1}"
+            curve = _varied(rng, curve)
         if label not in profiles:
-            curve = MODELS[kind][name]
-            profiles[label] = profile_of(size, _varied(rng, curve) if distinct else curve, fair)
+            profiles[label] = profile_of(size, curve, fair)
         rows.append({"id": f"j{len(rows) + 1}", "profile": label})
     data = {
         **HEAD,
@@ -147,6 +147,13 @@ def generate(
         "jobs": rows,
     }
     return Instance.parse(data, "the generator")
+
+
+def _drawn_model(rng: np.random.Generator, weights: Mapping[str, float]) -> tuple[str, Curve]:
+    """Draw a model, its class by the weights."""
+    models = MODELS[weighted(rng, weights)]
+    name = list(models)[int(rng.integers(len(models)))]
+    return name, models[name]
 
 
 def weighted(rng: np.random.Generator, weights: Mapping[Key, float]) -> Key:

@@ -3,35 +3,12 @@
 import contextlib
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.structures.server_patterns import Item, Pattern
 from dlsched.schema import Id, Number
-
-
-class _FirstFit:
-    """Servers that are filled one after the other, by GPUs alone, and the items on them."""
-
-    def __init__(self, program: Program) -> None:
-        servers = program.instance.servers
-        self.free = [servers.gpus] * servers.count
-        self.patterns = [[0] * len(program.items) for _ in self.free]
-        self.first = 0
-        """Servers before this one are full."""
-
-    def fill(self, item: int, gpus: int, rest: int) -> int:
-        """Place as many of `rest` items as fit; return how many are left over."""
-        free = self.free
-        while self.first < len(free) and not free[self.first]:
-            self.first += 1
-        for s in range(self.first, len(free)):
-            if not rest:
-                break
-            placed = min(rest, free[s] // gpus)
-            self.patterns[s][item] += placed
-            free[s] -= placed * gpus
-            rest -= placed
-        return rest
 
 
 def packing(program: Program) -> list[Pattern]:
@@ -45,18 +22,29 @@ def packing(program: Program) -> list[Pattern]:
     for option in program.options:
         if option.choice == least[option.profile]:
             items.setdefault(option.profile, {})[option.amount] = option.item
-    servers = _FirstFit(program)
+    servers = program.instance.servers
+    free = np.full(servers.count, servers.gpus)
+    patterns = np.zeros((servers.count, len(program.items)), dtype=np.int64)
+
+    def fill(item: int, gpus: int, rest: int) -> int:
+        """Place as many of `rest` items as fit; return how many are left over."""
+        room = free // gpus
+        placed = np.clip(rest - np.cumsum(room) + room, 0, room)
+        patterns[:, item] += placed
+        free[:] -= placed * gpus
+        return rest - int(placed.sum())
+
     rest = []
     for name in sorted(items, key=lambda name: -profiles[name].gpus):
         gpus = profiles[name].gpus
         waiting = program.counts[name]
         if 1 in items[name]:
-            waiting = servers.fill(items[name][1], gpus, waiting)
+            waiting = fill(items[name][1], gpus, waiting)
         if waiting and gpus in items[name]:
             rest.append((items[name][gpus], waiting * gpus))
     for item, waiting in rest:
-        servers.fill(item, 1, waiting)
-    return [tuple(pattern) for pattern in servers.patterns]
+        fill(item, 1, waiting)
+    return [tuple(pattern) for pattern in patterns.tolist()]
 
 
 def _least_choices(instance: Instance) -> Mapping[Id, Choice]:

@@ -4,7 +4,7 @@ It stands apart from `model`, which would not read better with it: it replaces c
 throughput for the jobs that a variant names, which are known only after its functions were called.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dlsched.problems.sensitivity.definition.schema import Allocation, Choice, Instance, Solution
@@ -67,27 +67,16 @@ def state_named(m: Any, instance: Instance, jobs: Iterable[str]) -> None:
     m.NAMED = pyo.Set(initialize=list(jobs))
     m.named_choice = pyo.ConstraintList()
     m.named_gpus = pyo.ConstraintList()
-    profile = {job.id: job.profile for job in instance.jobs}
-    for j in m.NAMED:
-        _state_sums(m, instance, j, profile[j])
-    named = set(m.NAMED)
-    taken = [
-        _Taken(instance.undominated[profile[j]][c], m.x[j, c], [m.y[j, c, s] for s in m.SERVERS])
-        for j, c in m.CHOICES
-        if j not in named
-    ]
-    taken += [
-        _Taken(choice, m.v[j, c], [m.w[j, c, s] for s in m.SERVERS])
-        for j in m.NAMED
-        for c, choice in enumerate(instance.choices[profile[j]])
-    ]
+    for job in instance.jobs:
+        if job.id in m.NAMED:
+            _state_sums(m, instance, job.id, job.profile)
+    taken = list(_taken(m, instance))
     m.cpu_capacity.deactivate()
     m.memory_capacity.deactivate()
     m.named_capacity = pyo.ConstraintList()
     for name in ("cpus", "memory"):
-        row = capacity_row(
-            getattr(instance.servers, name), [getattr(t.choice, name) for t in taken]
-        )
+        sizes = [getattr(t.choice, name) for t in taken]
+        row = capacity_row(getattr(instance.servers, name), sizes)
         for s in m.SERVERS:
             here = [size * t.gpus[s] for t, size in zip(taken, row.sizes, strict=True)]
             m.named_capacity.add(pyo.quicksum(here) <= row.limit)
@@ -101,6 +90,18 @@ class _Taken(NamedTuple):
     choice: Choice
     variable: Any
     gpus: Sequence[Any]
+
+
+def _taken(m: Any, instance: Instance) -> Iterator[_Taken]:
+    """Yield the choices of all jobs: the measured ones of those that are named."""
+    for job in instance.jobs:
+        if job.id in m.NAMED:
+            choices, chosen, gpus = instance.choices, m.v, m.w
+        else:
+            choices, chosen, gpus = instance.undominated, m.x, m.y
+        for c, choice in enumerate(choices[job.profile]):
+            held = [gpus[job.id, c, s] for s in m.SERVERS]
+            yield _Taken(choice, chosen[job.id, c], held)
 
 
 def _state_sums(m: Any, instance: Instance, j: str, profile: str) -> None:
