@@ -287,9 +287,10 @@ class PriceAscent:
         ]
         for j, (release, work, kind) in enumerate(zip(d.release, d.work, d.kind, strict=True)):
             ends = {}
-            for k, use in enumerate(uses):
-                if use[kind] is not None:
-                    area = math.floor(work * use[kind] * units[k])
+            for k in range(d.classes):
+                use = uses[k][kind]
+                if use is not None:
+                    area = math.floor(work * use * units[k])
                     ends[k] = max(through[k], release) + area / rates[k], area
             k = min(ends, key=ends.__getitem__)
             through[k], areas[k][j] = ends[k]

@@ -133,7 +133,7 @@ class Period:
         """
         ran = self.everyone.loc[self.everyone["start"].notna(), ["state", "start", "end", "nodes"]]
         fails = ran["state"].astype(str).str.startswith("NODE_FAIL") & (ran["end"] >= self.origin)
-        names = [[name for name, _ in held] for held in ran["nodes"]]
+        names = ran["nodes"].map(lambda held: [name for name, _ in held])
         parts = ran.assign(fails=fails, end=ran["end"].fillna(self.horizon), node=names)
         parts = parts.explode("node")
         failed = parts[parts["fails"] & parts["node"].isin(self.capacity.nodes["name"])]
