@@ -1,7 +1,6 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
-from dlsched.simulation.api import simulate
-from dlsched.simulation.comparison import compare_policies
+from dlsched.simulation.api import compare_policies, simulate
 from dlsched.simulation.engine.decision import Allocation, Decision, PolicyError, Share
 from dlsched.simulation.engine.jobs import JobView
 from dlsched.simulation.engine.policy import BasePolicy, Policy

@@ -1,14 +1,17 @@
-"""`simulate`: a workload, a cluster and a policy make a simulation."""
+"""`simulate`: a workload, a cluster and a policy make a simulation; `compare_policies`, a table."""
+
+from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlsched.errors import OptionError
 from dlsched.registry.option_types import validate_types
+from dlsched.simulation.bounds import METRICS
 from dlsched.simulation.engine.engine import Engine, Listener
 from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.engine.policy import Policy, policy_name
@@ -19,6 +22,10 @@ from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Entry = str | Policy | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]
 _THERE = "{} is there already; name another file, or resume it"
 
 
@@ -190,3 +197,66 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | int | float | bool | None):
         return value
     return policy_name(value) if callable(value) else repr(value)
+
+
+def compare_policies(
+    workload: Workload,
+    cluster: Cluster,
+    policies: Iterable[Entry],
+    *,
+    bounds: bool = False,
+    **options: Any,
+) -> pd.DataFrame:
+    """Simulate several policies; return one row each, with the metrics of `Simulation.summary`.
+
+    The rows begin with ``policy``, ``method`` and ``saved``, the share of the first row's mean
+    completion time by which this row's is shorter; it is negative where it is longer.
+
+    Parameters
+    ----------
+    policies
+        Names, policies, pairs of a name and a method, or triples of both and options of their own.
+    bounds
+        Whether to add lower bounds over all policies, and the gaps to them relative to the metric:
+        ``mean_jct_bound``, ``mean_jct_gap``, ``makespan_bound``, ``makespan_gap``. Where a policy
+        made jobs share GPUs, its bounds allow for sharing. See `Simulation.bound`.
+    **options
+        Options of `simulate`, for all of them.
+
+    Raises
+    ------
+    OptionError
+        As `simulate`, or if there are no bounds on these jobs.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    known: dict[tuple[Any, ...], float] = {}
+    for entry in policies:
+        policy, method, own_options = _parts(entry)
+        run = simulate(workload, cluster, policy, method=method, **{**options, **own_options})
+        row = {"policy": run.meta["policy"], "method": run.meta["method"], "saved": 0.0}
+        row |= run.summary
+        if rows:
+            row["saved"] = _less(row["mean_jct"], rows[0]["mean_jct"])
+        for metric in METRICS if bounds else ():
+            kind = (metric, run.shares_gpus)
+            if kind not in known:
+                known[kind] = float(run.bound(metric).value)
+            row[f"{metric}_bound"] = known[kind]
+            row[f"{metric}_gap"] = _less(known[kind], row[metric])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _parts(entry: Entry) -> tuple[str | Policy, Any, Mapping[str, Any]]:
+    """Return a policy, its method and its own options."""
+    if not isinstance(entry, tuple):
+        return entry, None, {}
+    policy, method, *rest = entry
+    return policy, method, rest[0] if rest else {}
+
+
+def _less(value: float, than: float) -> float:
+    """Return by what share of the second number the first is less."""
+    return 1 - value / than if than else 0.0

@@ -35,6 +35,8 @@ TOLERANCE: Final = 1e-9
 """Of CPUs, memory and metrics, relative; times and work are compared exactly."""
 MOST: Final = 100
 """Violations of one kind that are kept; all are counted."""
+NEVER: Final = 2**63 - 1
+"""The time of what does not happen."""
 SAFE: Final = 2**62
 """Sums and products below are computed in 64 bits; larger ones in Python's whole numbers."""
 BROKEN: Final = (
@@ -227,8 +229,7 @@ class Record:
         self.cluster = Cluster.parse(self.meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
-        never = np.iinfo(np.int64).max
-        cancelled = [never if j.cancelled is None else ticks(j.cancelled) for j in self.jobs]
+        cancelled = [NEVER if j.cancelled is None else ticks(j.cancelled) for j in self.jobs]
         self.cancelled = np.array(cancelled, np.int64)
         self.submit = np.array([ticks(job.submit) for job in self.jobs], np.int64)
         self.work = np.array([ticks(job.work) for job in self.jobs], np.int64)
@@ -329,9 +330,7 @@ class Record:
         if name not in TEXTS:
             # Without an overhead of its own, a start has that of the job.
             return np.array([-1 if value is None else value for value in values], np.int64)
-        texts = np.empty(len(values), object)
-        texts[:] = values
-        return texts
+        return np.array(values, object)
 
     def _read_shares(self) -> None:
         """Read what is held; each text once, as no check of the database can look into it."""
@@ -386,16 +385,9 @@ class Record:
             setattr(s, str(ending), s.ending == str(ending))
         s.alone = np.array([name is None for name in s.sharing.tolist()], bool)
         gone = {(away.server, ticks(away.start)) for away in self.cluster.away}
-        ends = zip(s.preempted.tolist(), s.held.tolist(), s.end.tolist(), strict=True)
-        s.evicted = np.array(
-            [
-                stop and any((share[0], end) in gone for share in self.held[h])
-                for stop, h, end in ends
-            ]
-            if gone
-            else np.zeros(len(s.row)),
-            bool,
-        )
+        ends = zip(s.held.tolist(), s.end.tolist(), strict=True) if gone else ()
+        left = [any((share[0], end) in gone for share in self.held[h]) for h, end in ends]
+        s.evicted = s.preempted & np.array(left or False, bool)
 
     def _match_starts(self) -> None:
         """Find the decision that begins each stretch: the last one at that time for that job."""
@@ -865,7 +857,7 @@ def _check_away(r: Record) -> dict[str, list[tuple[Any, Any]]]:
     columns = (r.loans.time, r.loans.lent, r.loans.server)
     rows = list(zip(*(column[known].tolist() for column in columns), strict=True))
     left = r.cancelled[np.setdiff1d(np.arange(len(r.jobs)), r.completions.job)]
-    last = max([r.meta["end"], *left[left < np.iinfo(np.int64).max].tolist()])
+    last = max([r.meta["end"], *left[left < NEVER].tolist()])
     due = [(time, int(not goes), server) for time, goes, server in r.cluster.changes]
     if rows != [row for row in due if row[0] <= last]:
         same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(rows, due, strict=False))
@@ -974,19 +966,17 @@ def check_completions(r: Record) -> None:
     s, c, n = r.segments, r.completions, len(r.jobs)
     last = np.full(n, -1)
     last[s.job] = np.arange(len(s.row))
-    done = np.full(n, np.iinfo(np.int64).max)
+    done = np.full(n, NEVER)
     done[c.job] = c.time
     times = np.bincount(c.job, minlength=n)
-    stopped = (last >= 0) & np.append(s.stopped, False)[last]
-    never = np.iinfo(np.int64).max
-    first = np.full(n, never)
-    np.minimum.at(first, s.job, s.start.astype(np.int64))
+    # Without a stretch the position is -1, that of what is appended.
+    stopped = np.append(s.stopped, False)[last]
     # It waits at that moment if it does not hold GPUs then, on which it started before.
     holds = np.zeros(n, bool)
     at_once = r.cancelled[s.job]
     holding = (s.start < at_once) & (s.end >= at_once) & ~(s.evicted & (s.end == at_once))
     holds[s.job[holding]] = True
-    withdrawn = (r.cancelled < never) & ~holds & (done >= r.cancelled)
+    withdrawn = (r.cancelled < NEVER) & ~holds & (done >= r.cancelled)
     message = "job {job} runs from {start}; it waited at {due}, when it was withdrawn"
     late = withdrawn[s.job] & (s.end > at_once)
     r.wrong("withdrawn", late, message, due=at_once)
@@ -1001,8 +991,7 @@ def check_completions(r: Record) -> None:
     message = "job {job} is complete at {moments}"
     r.wrong("completed_twice", latest & (times[c.job] > 1), message, 1, c, moments=moments)
     place = last[c.job]
-    ended = (place >= 0) & np.append(s.completed, False)[place]
-    ended &= np.append(s.end, -1)[place] == c.time
+    ended = np.append(s.completed, False)[place] & (np.append(s.end, -1)[place] == c.time)
     more = {"due": np.append(s.end, 0)[place], "ending": np.append(s.ending, [None])[place]}
     message = "job {job} ends at {time}; its last stretch ends at {due} as {ending}"
     r.wrong("completion", latest & ~ended & (place >= 0), message, 1, c, **more)
@@ -1048,7 +1037,7 @@ def check_decisions(r: Record) -> None:
     running = until(start[s.lasting]) - until(end[s.lasting]) - gone + until(complete)
     evicted = end[s.evicted & s.lasting]
     running -= until(evicted, "right") - until(evicted)
-    left = np.setdiff1d(np.flatnonzero(r.cancelled < np.iinfo(np.int64).max), r.completions.job)
+    left = np.setdiff1d(np.flatnonzero(r.cancelled < NEVER), r.completions.job)
     withdrawn = until(r.cancelled[left], "right")
     waiting = until(r.submit, "right") - gone - until(at_once) - running - withdrawn
     stopped = end[s.preempted & ~s.evicted]

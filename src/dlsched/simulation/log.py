@@ -239,14 +239,6 @@ class Log:
             # The lock is given back when the file is read for the next time.
             self.database.execute("SELECT count(*) FROM meta").fetchone()
 
-    def __enter__(self) -> Self:
-        """Return the log itself."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Close the database; what was not committed is gone."""
-        self.close()
-
     def close(self) -> None:
         """Close the database."""
         self.database.close()

@@ -214,30 +214,24 @@ def snapshot(
         if job.gpus > 1 and uniform(job.id, seed) < elastic
     )
 
-    states = [
-        _job_state(
-            trace,
-            p.job,
-            p.job.id in elastic_ids,
-            remaining=p.finish - seconds,
-            attained=seconds - p.start,
-            allocation=p.gpus,
+    def job_state(job: TraceJob, **progress: Any) -> JobState:
+        return _job_state(trace, job, job.id in elastic_ids, **progress)
+
+    held = (
+        job_state(
+            p.job, remaining=p.finish - seconds, attained=seconds - p.start, allocation=p.gpus
         )
         for p in running
-    ]
-    waiting = [
-        _job_state(trace, job, job.id in elastic_ids, remaining=job.duration) for job in queued
-    ]
+    )
     state = ClusterState(
         time=seconds,
         servers=tuple(Server(f"s{i + 1}", gpus) for i in range(servers)),
-        running=tuple(states),
-        waiting=tuple(waiting),
+        running=tuple(held),
+        waiting=tuple(job_state(job, remaining=job.duration) for job in queued),
     )
-    chosen = {"elastic": elastic, "seed": seed}
-    defaults = {"elastic": 0.2, "seed": 0}
     options = f"{servers=}, {gpus=}, {elastic=}, {seed=}"
     options += "" if demand is None else f", {demand=}"
+    chosen, usual = {"elastic": elastic, "seed": seed}, {"elastic": 0.2, "seed": 0}
     return Snapshot(
         trace=trace.name,
         at=seconds,
@@ -252,7 +246,7 @@ def snapshot(
         name=name,
         source=f"dlsched.simulation.snapshot({trace.source or trace.name}, "
         f"at={to_json(seconds)}, {options})",
-        settings={k: v for k, v in chosen.items() if v != defaults[k]},
+        settings={k: v for k, v in chosen.items() if v != usual[k]},
         state=state,
     )
 

@@ -75,14 +75,13 @@ def bound(
             return MetricBound(Fraction(soonest) / TICKS, "each job alone")
     if not certain:
         raise OptionError("every job is withdrawn when it is submitted: none is ever complete")
-    some = workload
-    if len(certain) < len(workload.jobs):
-        some = workload.model_copy(update={"jobs": certain})
+    some = workload.model_copy(update={"jobs": certain})
     found = [_of_part(*part, metric, sharing) for part in parts(some, cluster)]
     value, source = max(found)
     if metric == "mean_jct":
-        value = sum((total for total, _ in found), Fraction(0))
-        value -= sum(job.submit_ticks for job in certain)
+        value = sum(total for total, _ in found) - Fraction(
+            sum(job.submit_ticks for job in certain)
+        )
         count = len(certain)
         for length in alone:
             if length * count < value:

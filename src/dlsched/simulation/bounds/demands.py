@@ -68,16 +68,12 @@ class Capacity(Generic[Amount]):
         k = bisect_right(self.starts, time) - 1
         return self.done[k] + self.rate[k] * (time - self.starts[k])
 
-    def step(self, done: Amount) -> int:
-        """Return the step in which the work comes up to a number."""
-        return max(0, bisect_left(self.done, done) - 1)
-
     def reached(self, done: Amount) -> Fraction:
         """Return the earliest time at which the work comes up to a number.
 
         If nothing is done any more, it is the time since when.
         """
-        k = self.step(done)
+        k = max(0, bisect_left(self.done, done) - 1)
         if not self.rate[k]:
             return Fraction(self.starts[k])
         return self.starts[k] + Fraction(done - self.done[k], self.rate[k])

@@ -66,12 +66,6 @@ class Group(NamedTuple):
     job: int | None = None
 
 
-def makespan_by_program(d: Demands) -> tuple[Fraction, Multipliers]:
-    """Return a lower bound on the makespan in microseconds, and the multipliers that prove it."""
-    multipliers = solve(d)
-    return evaluate(d, multipliers), multipliers
-
-
 def evaluate(d: Demands, multipliers: Multipliers) -> Fraction:
     """Return the bound that multipliers prove, exactly, in microseconds; 0 if they prove none."""
     times, resources, jobs = multipliers
@@ -189,7 +183,7 @@ def of_demands(d: Demands) -> tuple[Fraction, str]:
     machine = pool(d, capacity_weights(d))
     bounds = {"each job alone": longest_job(machine), "GPU time on all GPUs": pooled_work(machine)}
     if any(len(kind.modes) > 1 for kind in d.kinds):
-        bounds["GPU time by type, CPUs and memory"] = makespan_by_program(d)[0]
+        bounds["GPU time by type, CPUs and memory"] = evaluate(d, solve(d))
     source = max(bounds, key=bounds.__getitem__)
     return bounds[source], source
 

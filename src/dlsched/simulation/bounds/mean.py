@@ -94,13 +94,7 @@ class Inner(NamedTuple):
 
 
 class Relaxation:
-    """The relaxation of a workload's demands on given intervals.
-
-    Parameters
-    ----------
-    unit, starts
-        As in `Prices`.
-    """
+    """The relaxation of a workload's demands on given intervals, stated as in `Prices`."""
 
     def __init__(self, d: Demands, unit: int, starts: Sequence[int]) -> None:
         self.d = d
@@ -185,11 +179,6 @@ class Relaxation:
         return (self.amounts / (self.parts * self.unit)).astype(float)
 
 
-def _area(work: int, use: Fraction | None, unit: Fraction) -> int | None:
-    """Return what a machine has to do for a job that uses so much of it per work; None if none."""
-    return None if use is None else math.floor(work * use * unit)
-
-
 def _uses_per_length(kind: Kind) -> NDArray[np.object_]:
     """Return what a kind's modes use, by mode and resource, in 2**-FINE per length."""
     per_length = 2**FINE / kind.length
@@ -271,13 +260,7 @@ class PriceAscent:
 
     @classmethod
     def of(cls, d: Demands, weights: Sequence[Fraction]) -> PriceAscent:
-        """Return a search that begins with the prices of the pooled machine.
-
-        Parameters
-        ----------
-        weights
-            Of the resources on that machine.
-        """
+        """Return a search that begins with prices of the machine that has all resources."""
         machine = pool(d, weights)
         unit, starts, first = intervals_and_prices(machine, INTERVALS, LONGEST)
         # A unit of a resource counts for its weight on the pooled machine.
@@ -291,12 +274,7 @@ class PriceAscent:
         """Return a search that begins with prices of a machine of its own for each class of GPUs.
 
         A job is done by the machine that would be through with it first, if all did their jobs in
-        the order of submission.
-
-        Parameters
-        ----------
-        relaxation
-            Whose intervals it takes.
+        the order of submission. The intervals are those of a relaxation.
         """
         machines = [pool(d, d.alone(k)) for k in range(d.classes)]
         rates = [max(rate for _, rate in machine.steps) or 1 for machine in machines]
@@ -308,11 +286,12 @@ class PriceAscent:
             rate / (r.most or Fraction(1)) for rate, r in zip(rates, d.resources, strict=False)
         ]
         for j, (release, work, kind) in enumerate(zip(d.release, d.work, d.kind, strict=True)):
-            ends = {
-                k: (max(through[k], release) + area / rates[k], area)
-                for k, use in enumerate(uses)
-                if (area := _area(work, use[kind], units[k])) is not None
-            }
+            ends = {}
+            for k in range(d.classes):
+                use = uses[k][kind]
+                if use is not None:
+                    area = math.floor(work * use * units[k])
+                    ends[k] = max(through[k], release) + area / rates[k], area
             k = min(ends, key=ends.__getitem__)
             through[k], areas[k][j] = ends[k]
         edges = relaxation.starts.astype(float) * relaxation.unit

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.simulation.bounds.demands import Capacity, Floats, Pool, weighted_sum
+from dlsched.simulation.bounds.demands import Capacity, Floats, Pool
 
 
 def total_of_submission_and_length(d: Pool) -> Fraction:
@@ -30,24 +30,12 @@ def total_by_remaining_time(d: Pool) -> Fraction:
     Shortest remaining processing time first minimises it (Schrage, 1968), however the machine's
     speed changes: at every moment as few jobs are left as possible.
     """
-    capacity = d.capacity
-    remaining = list(d.area)
-    steps = len(capacity.done)
-    count = [0] * steps
-    moments = [0] * steps
-    for j, _, end in stretches(d, capacity, remaining):
-        if not remaining[j]:
-            k = capacity.step(end)
-            count[k] += 1
-            moments[k] += end - capacity.done[k]
-    total = weighted_sum(count, capacity.starts)
+    capacity, left = d.capacity, list(d.area)
+    work = stretches(d, capacity, left)
+    total = sum((capacity.reached(end) for j, _, end in work if not left[j]), Fraction(0))
     # Jobs that the machine does not process.
     jobs = zip(d.release, d.length, d.area, strict=True)
-    total += sum(release + length for release, length, area in jobs if not area)
-    for moment, rate in zip(moments, capacity.rate, strict=True):
-        if rate:
-            total += Fraction(moment, rate)
-    return total
+    return total + sum(release + length for release, length, area in jobs if not area)
 
 
 def stretches(d: Pool, capacity: Capacity[int], left: list[int]) -> Iterator[tuple[int, int, int]]:

@@ -53,12 +53,7 @@ def best_charges(groups: Groups, weights: Sequence[float]) -> tuple[Fraction, ..
     """Return valid charges with a large sum of weight x charge.
 
     The solver's charges are rounded, and then shrunk until every group's sum is exactly at most its
-    time; so they are valid whatever the solver says.
-
-    Parameters
-    ----------
-    weights
-        Of each kind, 0 or more.
+    time; so they are valid whatever the solver says. Weights are of each kind, 0 or more.
     """
     from scipy.sparse import csr_matrix
 
@@ -88,7 +83,6 @@ def valid(groups: Groups, charges: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 def mixtures(resources: int, steps: int = 8) -> Iterator[tuple[Fraction, ...]]:
     """Yield weights of resources that are multiples of 1 / `steps` and of sum 1."""
-
     places = steps + resources - 1
     for bars in combinations(range(places), resources - 1):
         edges = (-1, *bars, places)
@@ -188,10 +182,7 @@ def stage_facet(sharing: Sharing, weights: Sequence[Fraction]) -> Facet:
 def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
     """Return the charges with the largest sum of load x charge; None if groups are too many.
 
-    Parameters
-    ----------
-    loads
-        Of each kind, GPU time alone, or anything that it is to count for, 0 or more.
+    A kind's load is its GPU time alone, or anything that it is to count for, 0 or more.
     """
     charges = list(sharing.alone)
     for kinds, known in sharing.families:

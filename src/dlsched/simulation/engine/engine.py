@@ -212,8 +212,6 @@ class Engine:
 
     def _in_use(self) -> int:
         """Return how many servers of the loan pool may be used."""
-        if not self.pool:
-            return 0
         return sum(name in self.holdings.resources.gpus for name in self.pool)
 
     # Decisions.
@@ -239,10 +237,9 @@ class Engine:
         decision = self._asked(self.state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
         started, moved, preempted = holdings.change(self.now, self.decisions, decision)
-        if self.pool or decision.returned:
-            self._return(decision.returned)
-            if self._in_use() > self.loan:
-                raise PolicyError(f"only {self.loan} servers are lent now; return the others")
+        self._return(decision.returned)
+        if self._in_use() > self.loan:
+            raise PolicyError(f"only {self.loan} servers are lent now; return the others")
         self.wake = NEVER if decision.wake is None else wake_ticks(decision.wake, self.now)
         solved = to_json(dict(decision.solved), "Decision.solved") if decision.solved else "{}"
         counts = (waiting, running, started, preempted)

@@ -93,8 +93,6 @@ def to_json(value: object, what: str) -> str:
     PolicyError
         If it is not of JSON values, from which the same can be read again.
     """
-    if isinstance(value, dict) and not value:
-        return "{}"
     try:
         _require_json(value)
         return json.dumps(value)
@@ -143,10 +141,7 @@ class Watch:
     def stuck(self, left: Callable[[], int]) -> bool:
         """Count a decision that led nowhere; return whether it is certain that none will.
 
-        Parameters
-        ----------
-        left
-            Returns the least work that was ever left, of all jobs present.
+        `left` returns the least work that was ever left, of all jobs present.
         """
         self.count += 1
         if self.count < self.limit:

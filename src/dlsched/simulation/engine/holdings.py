@@ -102,10 +102,7 @@ class Holdings:
     def change(self, now: int, number: int, decision: Decision) -> tuple[int, int, int]:
         """Preempt and start jobs; return how many start or move, move, and are preempted.
 
-        Parameters
-        ----------
-        number
-            Of the decision, for the log.
+        The decision's number is for the log.
 
         Raises
         ------

@@ -99,15 +99,10 @@ def _relative(matrix: Matrix, share: Share) -> Fraction:
     return matrix.speed(Fraction(share.cpus) / share.gpus, Fraction(share.memory) / share.gpus)
 
 
-def _have_stages(jobs: Sequence[Job]) -> bool:
-    """Return whether all jobs have stages of the same resources, not all 0."""
-    resources = len(jobs[0].stages)
-    return all(len(job.stages) == resources and any(job.stages) for job in jobs)
-
-
 def _require_turns(group: Sequence[Job]) -> None:
     resources = len(group[0].stages)
-    if len(group) > resources or not _have_stages(group):
+    alike = all(len(job.stages) == resources and any(job.stages) for job in group)
+    if len(group) > resources or not alike:
         names = ", ".join(job.id for job in group)
         raise PolicyError(
             f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "

@@ -191,7 +191,8 @@ class Timeline:
         for k in range(len(moments) - 1):
             now = order[edges[k] : edges[k + 1]]
             if len(now):
-                np.add.at(free, (slice(None), node[now]), change[:, now])
+                for amounts, changed in zip(free, change[:, now], strict=True):
+                    np.add.at(amounts, node[now], changed)
                 known.clear()
             for kind in np.flatnonzero(waits[:, k]).tolist():
                 if kind not in known:

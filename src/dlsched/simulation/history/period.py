@@ -131,23 +131,20 @@ class Period:
 
         Where another job ran on, or none started later, the failure is not taken for an outage.
         """
-        ran = self.everyone[self.everyone["start"].notna()]
-        state = ran["state"].astype(str)
-        failed = ran[state.str.startswith("NODE_FAIL") & (ran["end"] >= self.origin)]
-        nodes = {name for held in failed["nodes"] for name, _ in held}
-        nodes &= set(self.capacity.nodes["name"])
-        spans: dict[str, list[tuple[float, float]]] = {}
-        ends = ran["end"].fillna(self.horizon)
-        for held, start, end in zip(ran["nodes"], ran["start"], ends, strict=True) if nodes else ():
-            for name, _ in held:
-                spans.setdefault(name, []).append((start, end))
+        ran = self.everyone.loc[self.everyone["start"].notna(), ["state", "start", "end", "nodes"]]
+        fails = ran["state"].astype(str).str.startswith("NODE_FAIL") & (ran["end"] >= self.origin)
+        names = ran["nodes"].map(lambda held: [name for name, _ in held])
+        parts = ran.assign(fails=fails, end=ran["end"].fillna(self.horizon), node=names)
+        parts = parts.explode("node")
+        failed = parts[parts["fails"] & parts["node"].isin(self.capacity.nodes["name"])]
+        parts = parts[parts["node"].isin(failed["node"])]
         rows: dict[tuple[str, float], dict[str, Any]] = {}
-        for held, end in zip(failed["nodes"], failed["end"], strict=True):
-            for name in {name for name, _ in held} & nodes:
-                later = min((start for start, _ in spans[name] if start >= end), default=end)
-                if later > end and not any(start < end < until for start, until in spans[name]):
-                    start, back = (round(t - self.origin, 6) for t in (end, later))
-                    rows[name, start] = {"server": name, "start": start, "end": back}
+        for name, end in zip(failed["node"], failed["end"], strict=True):
+            own = parts[parts["node"] == name]
+            later = own["start"][own["start"] >= end].min()
+            if later > end and not ((own["start"] < end) & (own["end"] > end)).any():
+                start, back = (round(float(t) - self.origin, 6) for t in (end, later))
+                rows[name, start] = {"server": name, "start": start, "end": back}
         return [rows[key] for key in sorted(rows)]
 
     @cached_property
@@ -229,11 +226,10 @@ class Period:
         if workload is None:
             workload = self.workload(knows, delay=delay)
         cluster = cluster or self.cluster
-        same = {server.id for server in cluster.servers} & self.cluster.by_id.keys()
-        same = {name for name in same if cluster.by_id[name] == self.cluster.by_id[name]}
+        same = {s.id for s in cluster.servers if self.cluster.by_id.get(s.id) == s}
         jobs = self.simulated[self.simulated["role"] == "carried"]
-        there = [all(name in same for name, _ in nodes) for nodes in jobs["nodes"]]
-        carried = jobs["id"][np.array(there, bool)].tolist()
+        places = zip(jobs["id"], jobs["nodes"], strict=True)
+        carried = [job for job, nodes in places if all(name in same for name, _ in nodes)]
         if policy == "recorded" or not carried:
             return simulate(workload, cluster, policy, **options)
         own = {name: options.pop(name) for name in SIMULATE if name in options}

@@ -70,9 +70,7 @@ def make_workload(
     start = jobs["start"].to_numpy(float)
     end = jobs["end"].fillna(clock.horizon).to_numpy(float)
     work = np.where(carried, end - origin, end - start)
-    submit = np.maximum(
-        np.where(carried, origin, jobs["eligible"]), np.where(carried, origin, clock.since)
-    )
+    submit = np.where(carried, origin, np.maximum(jobs["eligible"], clock.since))
     begin = np.where(carried, origin, start)
     estimate = known_durations(jobs, everyone, end - start, knows)
     # Of a job that runs already, what has passed is known.
@@ -136,11 +134,11 @@ def known_durations(
         return truth
     limit = jobs["limit"].to_numpy(float)
     has_limit = np.isfinite(limit) & (limit > 0)
+    usual = np.where(has_limit, limit, truth)
     if knows == "limit":
-        return np.where(has_limit, limit, truth)
+        return usual
     mean = user_means(jobs, everyone)
-    known = np.where(np.isnan(mean), truth, mean)
-    return np.where(has_limit, np.fmin(np.where(np.isnan(mean), limit, known), limit), known)
+    return np.where(np.isnan(mean), usual, np.where(has_limit, np.minimum(mean, limit), mean))
 
 
 def user_means(jobs: pd.DataFrame, everyone: pd.DataFrame) -> Floats:
@@ -148,18 +146,19 @@ def user_means(jobs: pd.DataFrame, everyone: pd.DataFrame) -> Floats:
 
     NaN for a user without such jobs.
     """
-    ended = everyone[everyone["end"].notna() & (everyone["end"] > everyone["start"])]
+    import pandas as pd
+
+    ended = everyone[everyone["user"].notna() & (everyone["end"] > everyone["start"])]
     ended = ended.sort_values("end", kind="stable")
-    means = np.full(len(jobs), np.nan)
-    submit = jobs["submit"].to_numpy(float)
-    by_user = {str(user): group for user, group in ended.groupby("user")}
-    for user, places in jobs.groupby("user").indices.items():
-        group = by_user.get(str(user))
-        if group is None:
-            continue
-        total = np.cumsum((group["end"] - group["start"]).to_numpy(float))
-        count = np.searchsorted(group["end"].to_numpy(float), submit[places], side="right")
-        means[places] = np.where(count > 0, total[count - 1] / np.maximum(count, 1), np.nan)
+    lengths = (ended["end"] - ended["start"]).groupby(ended["user"])
+    ended = ended[["user", "end"]].assign(
+        mean=lengths.transform(lambda own: np.cumsum(own.to_numpy()) / np.arange(1, len(own) + 1))
+    )
+    order = np.argsort(jobs["submit"].to_numpy(), kind="stable")
+    asked = jobs[["user", "submit"]].iloc[order]
+    found = pd.merge_asof(asked, ended, left_on="submit", right_on="end", by="user")
+    means = np.empty(len(jobs))
+    means[order] = found["mean"]
     return means
 
 
