@@ -147,7 +147,7 @@ BOUNDED = [*product(["milp", "lp"], OBJECTIVES), *product(["water_filling"], OBJ
 
 @pytest.mark.parametrize(("method", "objective"), BOUNDED)
 def test_never_without_a_bound(method: str, objective: str) -> None:
-    """Where a limit strikes before a program is solved, each job is at its best."""
+    """Where a limit strikes before a program is solved, the bound is that of the GPUs together."""
 
     @drawn(30, strategies.shares(objective=objective))
     def holds(instance: Instance) -> None:

@@ -14,7 +14,7 @@ from dlsched.problems.shares import model
 from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.heuristics import isolated
-from dlsched.problems.shares.structures.kinds import ceiling
+from dlsched.problems.shares.structures.kinds import pooled
 from dlsched.proofs.forms.form import FormChoice
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, at_bound
@@ -42,12 +42,12 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because equal jobs may have equal shares, by symmetry. A finish time's value is concave in
     the throughput; tangents at the best value so far give a bound, and a better solution, until the
-    two agree. The bound is certified from the duals; before there are any, each job is at its
-    best.
+    two agree. The bound is certified from the duals; before there are any it is that of the GPUs
+    of all types together.
     """
     known: Any = run.start or run.known or isolated(instance)
     best = value_of(instance, known)
-    bound = ceiling(instance)
+    bound = pooled(instance, best)
     for number in range(_MOST if instance.objective == "finish_time" else 1):
         if run.stop_reason() is not None:
             break
@@ -71,11 +71,12 @@ def milp(instance: Instance, run: Run) -> Claim:
 def lp(instance: Instance, run: Run) -> Claim:
     """The linear program's bound, from its duals; of finish times at the value of `isolated`.
 
-    Where a limit stops it, each job is at its best.
+    Where a limit stops it, the bound is that of the GPUs of all types together.
     """
-    bound = ceiling(instance)
+    at = value_of(instance, isolated(instance))
+    bound = pooled(instance, at)
     if not run.stop_reason():
-        solved = optimize(model.build(instance, value_of(instance, isolated(instance))), run)
+        solved = optimize(model.build(instance, at), run)
         bound = min(bound, solved.bound) if solved else bound
     ended = run.stop_reason() or Termination.BOUND_ONLY
     stated = Bound(bound, "certified", "lp")
@@ -127,7 +128,7 @@ def water_filling(instance: Instance, run: Run) -> Claim:
     if instance.objective not in ("max_min", "makespan"):
         raise OptionError(f"water filling is not for the objective {instance.objective}; use milp")
     built = model.build(instance)
-    bound = ceiling(instance)
+    bound = pooled(instance, Fraction(0))
     solution = isolated(instance)
     while (solved := optimize(built, run)) is not None:
         bound = bound if built.HELD else min(bound, solved.bound)

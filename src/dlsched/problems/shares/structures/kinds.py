@@ -4,6 +4,7 @@ The mean of a solution over all permutations of equal jobs is as good, by symmet
 over the total times of kinds.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,11 +89,38 @@ def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction
     return at - slope * speed, slope
 
 
+def pooled(instance: Instance, at: Fraction) -> Fraction:
+    """Return a value that no solution exceeds, by the GPUs of all types together.
+
+    A job at its best of e iterations a second on each GPU holds at least speed / e GPUs, two beside
+    each other half of theirs. With `line`, value <= c + a speed, all values are at least v only if
+    the sum over jobs of (v - c) / (a e) is at most the number of GPUs; so it is with less than
+    1 / (a e) or more than c, as doubles are here, of which sums are fast.
+    """
+    best = _best_rates(instance, beside=2)
+    gpus = Fraction(sum(instance.gpus.values()))
+    weights = Fraction(0)
+    for job in instance.jobs if instance.objective != "total" else ():
+        constant, slope = line(instance, job, at)
+        if slope:
+            weight = instance.by_id[job.model].gpus / (slope * best[job.model])
+            less = Fraction(math.nextafter(float(weight), 0.0))
+            gpus += less * Fraction(math.nextafter(float(constant), math.inf))
+            weights += less
+    return min(ceiling(instance), gpus / weights) if weights else ceiling(instance)
+
+
 def ceiling(instance: Instance) -> Fraction:
     """Return a value that no solution exceeds: each job at its best, alone or beside another."""
+    best = _best_rates(instance)
+    return combine(instance, {j.id: value(instance, j, best[j.model]) for j in instance.jobs})
+
+
+def _best_rates(instance: Instance, beside: int = 1) -> dict[Id, Fraction]:
+    """Return by model of a job the largest of its rates, those beside others times a number."""
     present = {job.model for job in instance.jobs}
     best = {model: max(map(Fraction, instance.usable[model].values())) for model in present}
     for (model, other, _), rate in instance.beside.items():
         if {model, other} <= present:
-            best[model] = max(best[model], Fraction(rate))
-    return combine(instance, {j.id: value(instance, j, best[j.model]) for j in instance.jobs})
+            best[model] = max(best[model], beside * Fraction(rate))
+    return best
