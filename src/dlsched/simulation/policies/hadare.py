@@ -73,7 +73,8 @@ class HadarE(BasePolicy):
         super().__init__(method)
         if utility not in adapter.UTILITIES:
             raise OptionError(f"utility={utility!r} is none of {', '.join(adapter.UTILITIES)}")
-        self.divided, self.utility, self.interval = divided, utility, interval
+        self.divided, self.utility = divided, utility
+        self.interval: Number = interval
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Refuse a job of which no copy fits a node."""
