@@ -1,6 +1,6 @@
 """Lyra: inference servers on loan, and elastic jobs that use them (Lyra, sections 4 to 6)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -18,14 +18,15 @@ from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.completion_rates import completion_rates
 from dlsched.simulation.policies.lyra_draft import Draft
-from dlsched.simulation.policies.lyra_queue import AHEAD, Kinds, Queue
 from dlsched.simulation.policies.lyra_reclaiming import reclaim
 from dlsched.simulation.policies.lyra_scaling import (
     Counts,
     by_pool,
     grow_if_faster,
+    known_time,
     loan_speed,
     make_room,
+    may_start,
     remaining_times,
     room_by_pool,
     shrink_to,
@@ -34,6 +35,7 @@ from dlsched.simulation.policies.lyra_scaling import (
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
 from dlsched.simulation.workload.eligibility import POOL
+from dlsched.simulation.workload.workload import Workload
 
 
 class Lyra(BasePolicy):
@@ -106,7 +108,7 @@ class Lyra(BasePolicy):
         if retries < 0:
             raise OptionError(f"retries={retries} must be from 0")
         self.retries = retries
-        self._kinds: Kinds | None = None
+        self._workload: Workload | None = None
         self._loan_speed: Number = 1
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
@@ -142,28 +144,28 @@ class Lyra(BasePolicy):
         return draft.decision(solved)
 
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
-        if self._kinds is None or self._kinds.workload is not draft.state.workload:
-            self._kinds = Kinds(draft.state.workload)
+        if self._workload is not draft.state.workload:
+            self._workload = draft.state.workload
             self._loan_speed = loan_speed(draft.state.workload, draft.state.cluster)
         if head:
             times = remaining_times(draft, head)
             first = [job_state(draft.jobs[name], times[name]) for name in head]
             self._place(draft, make_room(draft, first), {}, {}, again=True)
-        out = {*draft.held, *draft.preempted, *head}
-        queue = Queue(draft.state, self._kinds, out)
+        waiting = draft.waiting({*draft.held, *draft.preempted, *head})
         solved: dict[str, Any] = {}
+        every = draft.state.workload.jobs
         for _ in range(self.retries + 1):
             room = room_by_pool(draft)
-            queue.fit(room)
+            waiting = {j: left for j, left in waiting.items() if may_start(every[j], room)}
             growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
-            if not queue and not any(_may_change(draft, name) for name in growing):
+            if not waiting and not any(_may_change(draft, name) for name in growing):
                 break
-            ahead = self.elastic in AHEAD and self._kinds.known
-            able = queue.jobs(room if ahead else None)
-            solved, refused = self._solve(draft, able, growing, queue.efficiencies)
+            able = [job_state(every[j], known_time(every[j], left)) for j, left in waiting.items()]
+            solved, refused = self._solve(draft, able, growing)
             if not refused:
                 break
-            queue.leave_out(refused | {job.id for job in able if job.id in draft.held})
+            out = refused | draft.held.keys()
+            waiting = {j: left for j, left in waiting.items() if every[j].id not in out}
         return solved
 
     def _solve(
@@ -171,12 +173,11 @@ class Lyra(BasePolicy):
         draft: Draft,
         able: list[JobState],
         growing: list[Id],
-        efficiencies: Iterable[Number],
     ) -> tuple[dict[str, Any], set[Id]]:
         """Solve ``elastic`` and ``workers``; return what the log keeps, and jobs left unplaced."""
         snapshot = draft.snapshot(draft.held, able, remaining=remaining_times(draft, draft.held))
-        mixed = (draft.jobs[job.id] for job in snapshot.running if job.heterogeneous)
-        efficiency = min((*efficiencies, *(job.mixed_efficiency for job in mixed)), default=1)
+        mixed = (draft.jobs[job.id] for job in (*able, *snapshot.running) if job.heterogeneous)
+        efficiency = min((job.mixed_efficiency for job in mixed), default=1)
         instance = elastic_adapter.epoch(
             snapshot, mixed_efficiency=efficiency, loan_speed=self._loan_speed
         )

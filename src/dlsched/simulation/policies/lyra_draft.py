@@ -132,6 +132,19 @@ class Draft:
         """Return whether no job is on a server."""
         return self.free[server] == self.servers[server].gpus
 
+    def waiting(self, without: set[Id]) -> dict[int, int]:
+        """Return the jobs that wait by position in the workload, with the ticks left of each.
+
+        Parameters
+        ----------
+        without
+            Jobs that do not count.
+        """
+        arrays, every = self.state.arrays, self.state.workload.jobs
+        waits = arrays.running == 0
+        rows = zip(arrays.job[waits].tolist(), arrays.remaining[waits].tolist(), strict=True)
+        return {j: left for j, left in rows if every[j].id not in without}
+
     def snapshot(
         self,
         running: Iterable[Id],

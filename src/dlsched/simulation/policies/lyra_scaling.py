@@ -48,7 +48,7 @@ def room_by_pool(draft: Draft) -> dict[str, int]:
     return room
 
 
-def may_start(job: JobState, room: Mapping[str, int]) -> bool:
+def may_start(job: Job | JobState, room: Mapping[str, int]) -> bool:
     """Return whether the base demand of a job is no more than a pool that it may use has."""
     most = room[TRAINING]
     if job.heterogeneous:

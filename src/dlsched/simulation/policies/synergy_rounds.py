@@ -12,12 +12,11 @@ from dlsched.problems.sensitivity.definition.schema import Allocation as JobAllo
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, speed
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
-from dlsched.results.result import Result
 from dlsched.run import Run
 from dlsched.simulation.engine.decision import Allocation, PolicyError, Share
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policies.solving import Remembered
+from dlsched.simulation.policies.solving import Remembered, solved_by
 from dlsched.simulation.policies.synergy_orders import Best, demands
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
@@ -150,7 +149,7 @@ class RoundSolver:
                 for h in shares[job.id]
             )
             given.append(Given(chosen(instance, job, got), Allocation(parts)))
-        return given, _how(result)
+        return given, solved_by(result)
 
     def _ideal(self, instance: Instance) -> list[Given | None]:
         """Return stage one's choices with GPUs alone: no server need have their CPUs and memory."""
@@ -222,14 +221,3 @@ def wishes(workload: Workload) -> list[Wish]:
             )
         found.append(Wish(job.id, job.profile, job.gpus))
     return found
-
-
-def _how(result: Result) -> dict[str, Any]:
-    """Return the method, status, throughput and bound of a solved round, for the log."""
-    row: dict[str, Any] = {"method": result.method, "status": str(result.status)}
-    if result.objective is not None:
-        row["throughput"] = float(result.objective[0])
-    bound = result.bound[0]
-    if bound is not None:
-        row["bound"] = float(bound.value)
-    return row
