@@ -109,6 +109,7 @@ class Lyra(BasePolicy):
             raise OptionError(f"retries={retries} must be from 0")
         self.retries = retries
         self._workload: Workload | None = None
+        self._seen: dict[tuple[int, int], JobState] = {}
         self._loan_speed: Number = 1
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
@@ -145,7 +146,7 @@ class Lyra(BasePolicy):
 
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
         if self._workload is not draft.state.workload:
-            self._workload = draft.state.workload
+            self._workload, self._seen = draft.state.workload, {}
             self._loan_speed = loan_speed(draft.state.workload, draft.state.cluster)
         if head:
             times = remaining_times(draft, head)
@@ -160,13 +161,21 @@ class Lyra(BasePolicy):
             growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
             if not waiting and not any(_may_change(draft, name) for name in growing):
                 break
-            able = [job_state(every[j], known_time(every[j], left)) for j, left in waiting.items()]
+            able = [self._as_seen(j, left) for j, left in waiting.items()]
             solved, refused = self._solve(draft, able, growing)
             if not refused:
                 break
             out = refused | draft.held.keys()
             waiting = {j: left for j, left in waiting.items() if every[j].id not in out}
         return solved
+
+    def _as_seen(self, j: int, left: int) -> JobState:
+        """Return a job that waits as the problems see it: the same as long as it waits."""
+        if (j, left) not in self._seen:
+            assert self._workload is not None, "rounds begin with it"
+            job = self._workload.jobs[j]
+            self._seen[j, left] = job_state(job, known_time(job, left))
+        return self._seen[j, left]
 
     def _solve(
         self,
