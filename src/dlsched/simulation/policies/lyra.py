@@ -126,16 +126,18 @@ class Lyra(BasePolicy):
 
     def decide(self, state: State) -> Decision:
         """Return the changes of this round."""
+        jobs, free = state.arrays.job, state.free_gpus
+        seen = [len(jobs), int(jobs[-1]), state.loan, sum(free.values())]
+        lent = state.cluster.loan_servers & free.keys()
+        if self.memory.get("seen") == seen and len(lent) <= state.loan:
+            return Decision()
         draft = Draft(state, self.memory.get("until", {}))
         head = [name for name in self.memory.get("head", ()) if name not in draft.held]
         solved: dict[str, Any] = {}
         log = reclaim(draft, self.method or "lyra", self.limits)
         if log:
             solved["reclaiming"] = log
-        jobs = state.arrays.job
-        seen = [len(jobs), int(jobs[-1]), state.loan, sum(draft.free.values())]
-        if draft.preempted or self.memory.get("seen") != seen:
-            solved |= self._schedule(draft, head)
+        solved |= self._schedule(draft, head)
         waits = [name for name in head if name not in draft.held]
         self.memory = {
             "seen": None if draft.preempted else [*seen[:3], sum(draft.free.values())],
