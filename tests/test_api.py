@@ -129,7 +129,7 @@ OF_ANOTHER_TYPE = {
     "str | None": (1, True, b"x", ["x"]),
     "Mapping[int, float]": (1, "x", None, [1], {"1": 0.5}, {1: "x"}, {1.5: 1}, {True: 1}),
     "Mapping[int, float] | None": (1, "x", [1], {"1": 0.5}, {1: "x"}, {True: 1}),
-    "Mapping[str, Any] | None": (1, "x", [1], {1: 1}),
+    "Mapping[str, float] | None": (1, "x", [1], {1: 1}, {"a": "x"}, {"a": True}),
     "Sequence[float]": (1, "x", None, [1, "x", 2], {"a": 1}, [None]),
     "tuple[float, float]": (1, "xy", None, (1,), (1, 2, 3), (1, "x"), (True, 1)),
     "str | Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]]": (

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError
+from dlsched.results.objective import Objective
 from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
-from dlsched.variants import Level, Variant, VariantLike, VariantProblem, variant_of
+from dlsched.variants import Level, VariantLike, VariantProblem, variant_of
 from dlsched.variants.definition import extended
 from dlsched.variants.exact_values import coefficients, exact, exact_coefficients
 from dlsched.variants.names import add_beside
@@ -29,53 +30,24 @@ _LEAST = Fraction(1, 10**9)
 """The least value of which that part is taken, or else the least cost of a variable."""
 
 
-class _LevelRow(NamedTuple):
-    """Limits of a level's value, which it must be `beyond` or may attain."""
-
-    level: int
-    low: float | None
-    high: float | None
-    beyond: bool = False
-
-    @classmethod
-    def better(cls, level: int, values: Any) -> _LevelRow:
-        """Return what a value must be to be better than that of a level."""
-        value = float(values[level])
-        if values.levels[level].sense == "min":
-            return cls(level, None, value, True)
-        return cls(level, value, None, True)
-
-
-def _limited(
-    variant: Variant | None, rows: Sequence[_LevelRow], levels: Sequence[str | Level] | None = None
-) -> Callable[[Any, Any], None]:
-    """Return a function that adds limits on the values of levels."""
+def _beyond(objective: Objective, levels: Sequence[str | Level]) -> Callable[[Any, Any], None]:
+    """Return a function that adds a row: the second level is better than in an objective."""
+    level, value = levels[1], float(objective[1])
+    minimized = objective.levels[1].sense == "min"
 
     def limit(m: Any, instance: Any) -> None:
         import pyomo.core as pyo
 
-        chosen = levels or (variant.levels if variant else None)
-        names: Sequence[str | Level] = chosen or [
-            o.name for o in m.component_objects(pyo.Objective)
-        ]
+        expression = m.component(level).expr if isinstance(level, str) else level.expr(m, instance)
+        least = [abs(c) for c in exact_coefficients(expression)[0].values() if c]
+        size = max(abs(exact(value)), min(least, default=_LEAST), _LEAST)
+        step = step_of(expression)
+        if step < _FINEST * size:
+            step = _STEP * size
+        end = float(exact(value) + (-step if minimized else step))
         limits = pyo.ConstraintList()
         add_beside(m, "level_limits", limits)
-        for row in rows:
-            level = names[row.level]
-            if isinstance(level, Level):
-                expression = level.expr(m, instance)
-            else:
-                expression = m.component(level).expr
-            least = [abs(c) for c in exact_coefficients(expression)[0].values() if c]
-            size = max(abs(exact(row.low or row.high or 0)), min(least, default=_LEAST), _LEAST)
-            step = step_of(expression)
-            if step < _FINEST * size:
-                step = _STEP * size
-            step = step if row.beyond else Fraction(0)
-            if row.low is not None:
-                state_row(m, limits, expression >= float(exact(row.low) + step))
-            if row.high is not None:
-                state_row(m, limits, expression <= float(exact(row.high) - step))
+        state_row(m, limits, expression <= end if minimized else expression >= end)
 
     return limit
 
@@ -122,9 +94,8 @@ def frontier(
     order = pair[::-1] if turned else pair
     rows: list[dict[str, Any]] = []
     unfinished = False
-    limit: list[_LevelRow] = []
+    add: Callable[[Any, Any], None] | None = None
     while True:
-        add = _limited(None, limit, order) if limit else None
         changed = extended(inst, variant, f"point-{len(rows) + 1}", add, levels=order)
         result = solve(inst, variant=changed, **solve_options)
         if result.objective is None:
@@ -133,7 +104,7 @@ def frontier(
         rows.append(result.objective.map(float).as_dict() | {"status": str(result.status)})
         if result.status is not Status.OPTIMAL:
             break
-        limit = [_LevelRow.better(1, result.objective)]
+        add = _beyond(result.objective, order)
     names = [level if isinstance(level, str) else level.name for level in pair]
     rows = rows[::-1] if turned else rows
     rows += [{"status": str(result.status)}] if unfinished else []

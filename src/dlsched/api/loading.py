@@ -15,7 +15,7 @@ from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
 from dlsched.schema.files import read_json, write_bytes, write_json
 from dlsched.schema.quantities import shown
 from dlsched.schema.solution import AnySolution, Solution
-from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.overhead import no_collection
 
 InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
 """What `load` takes."""

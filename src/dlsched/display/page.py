@@ -56,12 +56,12 @@ def drawn(name: str, caption: str, draw: Callable[..., Any], *what: Any, **how: 
     return Picture(name, caption, picture_bytes(figure, "svg"))
 
 
-def in_text(line: Mapping[str, Any], *, left_out: Iterable[str] = ()) -> dict[str, str]:
+def in_text(line: Mapping[str, Any]) -> dict[str, str]:
     """Return a line of a table as texts; an interval stands in brackets behind its value."""
     texts = {}
     for name, value in line.items():
         stem, _, end = name.rpartition("_")
-        if name in left_out or (end in ("low", "high") and stem in line):
+        if end in ("low", "high") and stem in line:
             continue
         words = _WORDS.get(name, display)
         low, high = line.get(f"{name}_low"), line.get(f"{name}_high")

@@ -17,7 +17,7 @@ from dlsched.results.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.solution import Solution
 from dlsched.solvers.kernels import warn_if_slow
-from dlsched.solvers.left_out import left_out
+from dlsched.solvers.overhead import left_out
 
 SOLVE_KEYWORDS = {
     "instance",

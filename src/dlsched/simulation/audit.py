@@ -29,7 +29,7 @@ from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.eligibility import eligibility, obstacle
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
-from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.overhead import no_collection
 
 TOLERANCE: Final = 1e-9
 """Of CPUs, memory and metrics, relative; times and work are compared exactly."""

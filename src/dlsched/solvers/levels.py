@@ -17,9 +17,9 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.fixing import fix_by_reduced_cost
-from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.overhead import no_collection
 from dlsched.solvers.precision import BEYOND_PRECISION, precision_reason, undecided_gap
 from dlsched.solvers.single_level import ModelModule, SingleLevel, T_contra
 from dlsched.solvers.standard_form import compile_model

@@ -25,7 +25,7 @@ from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.eligibility import eligibility
 from dlsched.simulation.workload.workload import Workload
-from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.overhead import no_collection
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from dlsched.simulation.policies.divided import Passing
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.clock import TICKS
-from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.overhead import no_collection
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -116,15 +116,23 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None and not _takes_anything(kind):
         raise OptionError(has_no_option(f"the policy {policy}", unknown, known))
-    for cls in kind.__mro__ if policy in BUILT_IN else ():
-        if "__init__" in vars(cls):
-            validate_types(cls.__init__, options)
     try:
         inspect.signature(kind).bind(method=method, **options)
         policy_object: Policy = kind(method=method, **options)
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
+        _validate_types(policy, kind, options)
+        if isinstance(error, AttributeError):
+            raise
         raise OptionError(f"the policy {policy} cannot take its options: {error}") from error
+    _validate_types(policy, kind, options)
     return policy_object
+
+
+def _validate_types(policy: str, kind: Any, options: Mapping[str, Any]) -> None:
+    """Check the types of options that a policy of dlsched has not refused itself."""
+    for cls in kind.__mro__ if policy in BUILT_IN else ():
+        if "__init__" in vars(cls):
+            validate_types(cls.__init__, options)
 
 
 def _takes_anything(kind: Any) -> bool:

@@ -30,9 +30,9 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
-from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.overhead import no_collection
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 

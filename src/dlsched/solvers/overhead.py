@@ -1,9 +1,10 @@
-"""Leave out parts of libraries that they import themselves and that nothing here uses.
+"""Work without garbage collection, and imports without parts of libraries that nothing here uses.
 
-In their places stand empty modules, removed afterwards: whoever imports one of them later gets the
-real one. Modules that are loaded already are left alone.
+In the places of these parts stand empty modules, removed afterwards: whoever imports one of them
+later gets the real one. Modules that are loaded already are left alone.
 """
 
+import gc
 import importlib
 import sys
 from collections.abc import Iterator
@@ -54,3 +55,19 @@ def left_out(*names: str) -> Iterator[None]:
     finally:
         for placeholder in placeholders:
             remove(placeholder)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Suspend garbage collection within the block.
+
+    It doubles the time to build a model or to read a large file, takes a fifth of that to simulate
+    and audit ten thousand jobs, and frees nothing.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
