@@ -130,7 +130,7 @@ def planned(tasks: Iterable[Task]) -> Iterator[Task]:
 
 
 def _code(own: Sequence[str], folder: str, solver: str, library: str) -> Code:
-    code = versions() | {LIBRARY: library}
+    code = {**versions(), LIBRARY: library}
     code |= {name: installed_version(name) for name in _OF_SOLVERS}
     if solver != highs.NAME:
         code[f"solver {solver}"] = PyomoBackend(solver).version
@@ -271,14 +271,10 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> Mapping[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
     installed = {name: installed_version(name) for name in PACKAGES}
     return {"python": platform.python_version(), **installed}
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on."""
-    return dict(_versions())
 
 
 @cache
