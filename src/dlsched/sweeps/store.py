@@ -341,7 +341,7 @@ def read_rows(out: str | Path) -> pandas.DataFrame:
 
     with Store(out) as store:
         rows = store.rows() + store.simulations()
-    return pd.DataFrame(rows, columns=[name for name in TYPES if name in _READ.split(", ")])
+    return pd.DataFrame(rows, columns=_READ.split(", "))
 
 
 def is_on_network(folder: Path) -> bool:

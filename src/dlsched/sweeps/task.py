@@ -17,6 +17,7 @@ from dlsched import registry
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.execution import sources
 from dlsched.registry.methods import Options
+from dlsched.schema.files import replace_file
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.backend import PyomoBackend
@@ -198,9 +199,7 @@ def freeze(tasks: Sequence[Task], target: Path) -> list[Task]:
 def _copy(content: bytes, file: Path) -> None:
     if not file.exists() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}-{os.getpid()}")
-        draft.write_bytes(content)
-        draft.replace(file)
+        replace_file(file, content)
 
 
 def _data_of(package: Path) -> Iterator[Path]:
