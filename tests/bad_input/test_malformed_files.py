@@ -114,7 +114,8 @@ def test_misspelled_name(name: str) -> None:
 LONG = "x" * 9000
 PHILLY = {"jobid": "a", "status": "Pass", "vc": "v", "user": LONG, "attempts": []}
 PHILLY["submitted_time"] = "2017-10-09 07:02:41"
-HELIOS = "job_id,gpu_num,submit_time,duration,user\n"
+HELIOS = "job_id,gpu_num,submit_time,start_time,end_time,duration,user\n"
+DATE = "2020-04-01 00:00:00"
 SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|NodeList|AllocTRES|JobName\n"
 TABLE = "id,submit,start,end,gpus"
 
@@ -149,7 +150,7 @@ READERS = {
     "kueue": Reader(KUEUE, "x.json", '{"items": [', "{},", "{},", *VALUES),
     "table": Reader(dlsched.read_history, "x.csv", f"{TABLE},user\n", f"1,1,1,9,1,{LONG}\n"),
     "nodes": Reader(nodes, "x.csv", "name,gpus\n", "a,1\n"),
-    "trace": Reader(read_trace, "x.csv", HELIOS, f"a,1,2020-04-01 00:00:00,1,{LONG}\n"),
+    "trace": Reader(read_trace, "x.csv", HELIOS, f"a,1,{DATE},{DATE},{DATE},1,{LONG}\n"),
     "swf": Reader(SWF, "x.swf", "", f"; {LONG}\n"),
     "sacct": Reader(dlsched.read_history, "x.txt", SACCT, f"1|a|b|c|d|0|0|0|n|gpu=1|{LONG}\n"),
     "philly": Reader(read_trace, "cluster_job_log", "[", f"{json.dumps(PHILLY)},\n"),

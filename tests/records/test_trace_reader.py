@@ -43,8 +43,10 @@ MURI = (
 )
 MURI_ROW = "7,4,1000,10,net,16,5000,0,900,700.5,60,17,1\n"
 TIRESIAS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
-HELIOS = "job_id,user,gpu_num,submit_time,duration,queue\n"
-DATED = "1,u,0,1970-01-01 00:01:00,5,0\n2,u,4,1970-01-02 00:00:00.25,6,0\n"
+HELIOS = "job_id,user,gpu_num,submit_time,start_time,end_time,duration,queue\n"
+DAYS = "1970-01-01 00:01:00", "1970-01-02 00:00:00.25"
+DATED = f"1,u,0,{DAYS[0]},{DAYS[0]},1970-01-01 00:01:05,5,0\n"
+DATED += f"2,u,4,{DAYS[1]},{DAYS[1]},1970-01-02 00:00:06.25,6,0\n"
 QUARTER = 86400 + Fraction(1, 4)
 MURI_JOB = {
     "id": "7", "gpus": 4, "submit": 1, "duration": 5, "model": "net", "batch_size": 16,

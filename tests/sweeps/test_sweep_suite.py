@@ -148,6 +148,6 @@ def test_options_of_own_methods(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_names_that_are_gone() -> None:
     """They say what to use instead."""
     with pytest.raises(ImportError, match=r"is gone; use run_suite\(shard='k/n'\)"):
-        importlib.import_module("dlsched.sweeps.Shards")
+        importlib.import_module(".Shards", "dlsched.sweeps")
     with pytest.raises(AttributeError, match=r"is gone; use dlsched\.sweeps\.status"):
         _ = importlib.import_module("dlsched.sweeps").sweep_state

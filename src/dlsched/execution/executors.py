@@ -287,7 +287,7 @@ class Chunks(Generic[Item]):
                 if found.get(place) is None:
                     self.left_out[name] = f"{package} is not installed there"
 
-    def answers(self, seconds: float = POLL_SECONDS, paused: bool = False) -> list[Answer[Item]]:
+    def answers(self, paused: bool = False) -> list[Answer[Item]]:
         """Submit what the workers can take unless paused; wait; return the chunks that are done."""
         if time.monotonic() > self.asked + _LOOK_SECONDS:
             self.look()
@@ -302,9 +302,9 @@ class Chunks(Generic[Item]):
                 self.queue.extendleft(reversed(items))
                 raise BrokenExecutor(describe(error)) from error
         if self.flying:
-            wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
+            wait(self.flying, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
         else:
-            time.sleep(seconds)
+            time.sleep(POLL_SECONDS)
         return self.arrived()
 
     def arrived(self) -> list[Answer[Item]]:

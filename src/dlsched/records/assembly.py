@@ -37,13 +37,7 @@ _MODEL: Final = (
 
 
 class Assembly:
-    """Makes the jobs of a record of its rows; see `dlsched.records.record.JobRecord`.
-
-    Attributes
-    ----------
-    jobs, others, capacity, notes, warnings, horizon
-        As those of a record, when it has been made.
-    """
+    """Makes what `dlsched.records.record.JobRecord` has, of the rows of a record."""
 
     jobs: pd.DataFrame
     others: pd.DataFrame

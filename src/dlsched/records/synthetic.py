@@ -35,7 +35,6 @@ def synthesise(
     jobs: int = 1500,
     days: float = 30,
     busy_gpus: float = 600,
-    name: str | None = None,
 ) -> Trace:
     """Return a random trace.
 
@@ -56,8 +55,6 @@ def synthesise(
         Time over which they are submitted.
     busy_gpus
         Mean number of GPUs in use if no job waited; 64 servers of 8 have 512.
-    name
-        Name of the trace; ``synthetic-<seed>`` by default.
 
     Raises
     ------
@@ -101,9 +98,7 @@ def synthesise(
         )
         previous = submits[j]
     options = f"seed={seed}, jobs={jobs}, days={days}, busy_gpus={busy_gpus}"
-    return Trace(
-        name=name or f"synthetic-{seed}", jobs=tuple(drawn), source=f"synthesise({options})"
-    )
+    return Trace(name=f"synthetic-{seed}", jobs=tuple(drawn), source=f"synthesise({options})")
 
 
 def _submissions(rng: np.random.Generator, jobs: int, days: float) -> list[int]:

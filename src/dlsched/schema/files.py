@@ -10,7 +10,8 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -101,22 +102,32 @@ def read_text(path: Path, opening: str = "{") -> str:
     there is no such file, or its content is too large, damaged, or no such text.
     """
     where = str(path)
+    with reading(where), path.open("rb") as raw:
+        text = _text(io.BufferedReader(Unpacked(raw, where, MAX_BYTES)), where, opening)
+    refuse_values(text, where)
+    return text
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """Turn what prevents the reading of a file into an error that names it."""
     try:
-        with path.open("rb") as raw:
-            text = _text(io.BufferedReader(Unpacked(raw, where, MAX_BYTES)), where, opening)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InstanceError(
-            where, "", f"the gzip data is damaged ({error})", "copy or make the file anew"
-        ) from None
-    except InstanceError:
+        yield
+    except InstanceError:  # is a ValueError, too
         raise
-    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        problem, remedy = f"the gzip data is damaged ({error})", "copy or make the file anew"
+        raise InstanceError(where, "", problem, remedy) from None
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 (byte {error.object[error.start]:#x})"
+        raise InstanceError(where, "", problem, "save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        if not isinstance(error, OSError) and "null" not in str(error):  # as in a path
+            raise
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
     except MemoryError:
         raise InstanceError(where, "", "does not fit into memory", "split it") from None
-    refuse_values(text, where)
-    return text
 
 
 def refuse_values(text: str, where: str) -> None:
@@ -140,11 +151,7 @@ def _text(stream: BinaryIO, where: str, opening: str) -> str:
             problem = "begins with blanks only" if head else "is empty"
         raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
     content = b"".join([head, *iter(lambda: stream.read(2**20), b"")])
-    try:
-        return str(content, "utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 (byte {error.start})"
-        raise InstanceError(where, "", problem, "save it as UTF-8") from None
+    return str(content, "utf-8-sig")
 
 
 def _parse(text: str, where: str) -> JsonObject:

@@ -6,7 +6,6 @@ Tables of statistics are plain HTML; that of all runs is made by itables, which 
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -171,9 +170,7 @@ def _parquet(frame: pandas.DataFrame) -> bytes | None:
         import pyarrow  # noqa: F401
     except ImportError:
         return None
-    stream = io.BytesIO()
-    frame.to_parquet(stream, index=False)
-    return stream.getvalue()
+    return frame.to_parquet(index=False)
 
 
 def _statistics(rows: Sequence[Row]) -> dict[str, list[Line]]:

@@ -58,7 +58,7 @@ def sections(
         yield Section(place, family, table, _pictures(runs))
 
 
-def _read(store: Store, row: Row) -> Simulation:
+def _read(store: Store, row: Mapping[str, Any]) -> Simulation:
     try:
         return load_simulation(store.content(row))
     except (OSError, EOFError, ValueError) as error:
@@ -124,7 +124,7 @@ def policy_rows(rows: Sequence[Row]) -> list[Line]:
     return table
 
 
-def _mean(rows: Sequence[Row], name: str) -> float | None:
+def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
     values = [row[name] for row in rows if row.get(name) is not None]
     return float(np.mean(values)) if values else None
 

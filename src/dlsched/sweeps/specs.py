@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,31 @@ class Changed(DlschedError):
     """An instance that changed since the sweep was planned; the message has both digests."""
 
 
+def _as_planned(
+    source: str, sha256: str | None, make: Callable[[], T], digest: Callable[[T], str]
+) -> T:
+    """Return what is made.
+
+    Raises
+    ------
+    Changed
+        If it has another digest than the specification, or could be read when the sweep was
+        planned, but cannot now and here.
+    """
+    try:
+        made = make()
+    except (DlschedError, OSError) as error:
+        if sha256 is None:  # a generator's own error
+            raise
+        raise Changed(f"{source} cannot be read any more or here: {error}") from None
+    if sha256 not in (None, digest(made)):
+        raise Changed(
+            f"{source} is not what the sweep was planned with: its digest is "
+            f"{digest(made)[:12]}, not {str(sha256)[:12]}"
+        )
+    return made
+
+
 @dataclass(frozen=True)
 class VariantSpec:
     """A variant as plain data: the text that means it, its name and its digest when planned."""
@@ -55,23 +80,9 @@ class VariantSpec:
         return cls(text, **changed_problem(find_variant(text)).label.to_data())
 
     def find(self) -> Variant:
-        """Return the variant.
-
-        Raises
-        ------
-        Changed
-            If it cannot be loaded here, or is another one than when the sweep was planned.
-        """
-        try:
-            found = find_variant(self.text)
-        except DlschedError as error:
-            raise Changed(f"the variant {self.name} cannot be loaded here: {error}") from None
-        if found.sha256 != self.sha256:
-            raise Changed(
-                f"{self.text} is not the variant that the sweep was planned with: its digest is "
-                f"{str(found.sha256)[:12]}, not {self.sha256[:12]}"
-            )
-        return found
+        """Return the variant; see `_as_planned` for what it raises."""
+        make = partial(find_variant, self.text)
+        return _as_planned(self.text, self.sha256, make, lambda found: str(found.sha256))
 
 
 @dataclass(frozen=True)
@@ -99,28 +110,6 @@ class Spec:
     identity: str
     recipe: Mapping[str, Any] = field(hash=False)
     sha256: str | None = None
-
-    def _as_planned(self, make: Callable[[], T], digest: Callable[[T], str]) -> T:
-        """Return what is made.
-
-        Raises
-        ------
-        Changed
-            If it has another digest than the specification, or could be read when the sweep was
-            planned, but cannot now and here.
-        """
-        try:
-            made = make()
-        except (DlschedError, OSError) as error:
-            if self.sha256 is None:  # a generator's own error
-                raise
-            raise Changed(f"{self.source} cannot be read any more or here: {error}") from None
-        if self.sha256 not in (None, digest(made)):
-            raise Changed(
-                f"{self.source} is not what the sweep was planned with: its digest is "
-                f"{digest(made)[:12]}, not {str(self.sha256)[:12]}"
-            )
-        return made
 
 
 @dataclass(frozen=True)
@@ -172,7 +161,7 @@ class InstanceSpec(Spec):
 
     def make(self) -> Instance:
         """Return the instance; see `_as_planned` for what it raises."""
-        return self._as_planned(self._make, lambda instance: instance.sha256)
+        return _as_planned(self.source, self.sha256, self._make, lambda made: made.sha256)
 
     def _make(self) -> Instance:
         if "source" in self.recipe:
@@ -261,7 +250,7 @@ class WorkloadSpec(Spec):
 
     def make(self) -> tuple[Workload, Cluster, str]:
         """Return jobs and servers, and their digest; see `_as_planned` for what it raises."""
-        return self._as_planned(self._make, lambda made: made[2])
+        return _as_planned(self.source, self.sha256, self._make, lambda made: made[2])
 
     def _make(self) -> tuple[Workload, Cluster, str]:
         recipe = self.recipe

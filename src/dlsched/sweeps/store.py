@@ -15,7 +15,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dlsched.display.table import Row
@@ -161,12 +160,7 @@ class Store:
         """Return the store; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Close the store; a writer merges the write-ahead log into the file."""
         if self.lock:
             with contextlib.suppress(sqlite3.Error):  # there is a reader, or it is damaged
@@ -347,7 +341,7 @@ def read_rows(out: str | Path) -> pandas.DataFrame:
 
     with Store(out) as store:
         rows = store.rows() + store.simulations()
-    return pd.DataFrame(rows, columns=[name for name in TYPES if name in _READ.split(", ")])
+    return pd.DataFrame(rows, columns=_READ.split(", "))
 
 
 def is_on_network(folder: Path) -> bool:

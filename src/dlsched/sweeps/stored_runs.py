@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from dlsched.display.table import COLUMNS, Row, compared_columns
 from dlsched.registry.labels import distinguish
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.result import Result
+from dlsched.schema.files import replace_file
 from dlsched.sweeps.simulations import reading_record, simulation_rows
 from dlsched.sweeps.store import Store
 
@@ -114,9 +114,7 @@ def write_table(store: Store) -> pandas.DataFrame:
     """Write the table of all runs that are made, and return it."""
     frame = stored_runs(store, simulation_rows(store.simulations()))
     with store.clear_errors():
-        draft = store.folder / f".{TABLE}-{os.getpid()}"
-        draft.write_bytes(csv_bytes(frame))
-        draft.replace(store.folder / TABLE)
+        replace_file(store.folder / TABLE, csv_parts(frame))
     return frame
 
 

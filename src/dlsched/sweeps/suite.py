@@ -239,17 +239,11 @@ class Suite(Document):
     @property
     def limits(self) -> Limits:
         """The limits of every run, except those of included suites."""
-        seconds = None if self.time_limit is None else float(self.time_limit)
-        wall = Limits.wall_limit if seconds is None else 2 * seconds + 60
-        memory = self.memory_limit_gib
-        return Limits(
-            time_limit=seconds,
-            wall_limit=wall if self.wall_limit is None else float(self.wall_limit),
-            memory_limit_gib=None if memory is None else float(memory),
-            gap=float(self.gap),
-            threads=self.threads,
-            solver=self.solver,
-        )
+        names = ("time_limit", "wall_limit", "memory_limit_gib", "gap")
+        given = {name: float(v) for name in names if (v := getattr(self, name)) is not None}
+        if "time_limit" in given:
+            given.setdefault("wall_limit", 2 * given["time_limit"] + 60)
+        return Limits(**given, threads=self.threads, solver=self.solver)
 
     @property
     def most_threads(self) -> int:

@@ -17,6 +17,7 @@ from dlsched import registry
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.execution import sources
 from dlsched.registry.methods import Options
+from dlsched.schema.files import replace_file
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.backend import PyomoBackend
@@ -130,7 +131,7 @@ def planned(tasks: Iterable[Task]) -> Iterator[Task]:
 
 
 def _code(own: Sequence[str], folder: str, solver: str, library: str) -> Code:
-    code = versions() | {LIBRARY: library}
+    code = {**versions(), LIBRARY: library}
     code |= {name: installed_version(name) for name in _OF_SOLVERS}
     if solver != highs.NAME:
         code[f"solver {solver}"] = PyomoBackend(solver).version
@@ -198,9 +199,7 @@ def freeze(tasks: Sequence[Task], target: Path) -> list[Task]:
 def _copy(content: bytes, file: Path) -> None:
     if not file.exists() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}-{os.getpid()}")
-        draft.write_bytes(content)
-        draft.replace(file)
+        replace_file(file, content)
 
 
 def _data_of(package: Path) -> Iterator[Path]:
@@ -271,14 +270,10 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> Mapping[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
     installed = {name: installed_version(name) for name in PACKAGES}
     return {"python": platform.python_version(), **installed}
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on."""
-    return dict(_versions())
 
 
 @cache

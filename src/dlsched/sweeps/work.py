@@ -126,7 +126,8 @@ class Job:
                 status, reason = "killed", f"{reason}, {where}"
             made = Outcome(blank_row(task, status, reason, started))
             made.row["peak_memory_bytes"] = ended.peak
-        made.row.update(versions=_versions(), machine=machine(), engine=self.engine, node=node())
+        made.row.update(versions=json.dumps(versions()), machine=machine())
+        made.row.update(engine=self.engine, node=node())
         return made
 
 
@@ -155,11 +156,6 @@ def _needed(problem: str, name: str) -> Iterator[str]:
 def now() -> str:
     """Return the current time (UTC) in ISO format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-@cache
-def _versions() -> str:
-    return json.dumps(versions())
 
 
 def node() -> str:

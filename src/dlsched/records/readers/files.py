@@ -1,17 +1,15 @@
 """Opening a trace file: plain, gzipped or in a tar archive, with one error for what is unusable."""
 
-import gzip
 import io
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, TextIO, cast
 
 from dlsched.errors import InstanceError
-from dlsched.schema.files import Unpacked
+from dlsched.schema.files import Unpacked, reading
 
 MAX_LINE = 2**16
 """Characters of the longest row that is read."""
@@ -30,29 +28,15 @@ def open_text(path: Path, where: str, members: tuple[str, ...] = ()) -> Iterator
     Of a tar archive the first file is opened whose name begins as one of `members`.
     """
     try:
-        with path.open("rb") as raw:
+        with reading(where), path.open("rb") as raw:
             if raw.read(len(_ZIP)) == _ZIP:
                 names = ", ".join(zipfile.ZipFile(raw).namelist()[:8])
                 raise InstanceError(where, "", f"is a zip archive of {names}", "unpack it first")
             raw.seek(0)
             yield _text(_unpacked(raw, where, members))
-    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile) as error:
-        kind = (
-            "archive" if isinstance(error, tarfile.TarError | zipfile.BadZipFile) else "gzip data"
-        )
-        raise InstanceError(
-            where, "", f"the {kind} is damaged ({error})", "copy or make the file anew"
-        ) from None
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 (byte {error.object[error.start]:#x})"
-        raise InstanceError(where, "", problem, "save it as UTF-8") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InstanceError):  # is a ValueError too
-            raise
-        if not isinstance(error, OSError) and "null" not in str(error):
-            raise
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
+    except (tarfile.TarError, zipfile.BadZipFile) as error:
+        problem, remedy = f"the archive is damaged ({error})", "copy or make the file anew"
+        raise InstanceError(where, "", problem, remedy) from None
 
 
 def _text(stream: IO[bytes]) -> TextIO:

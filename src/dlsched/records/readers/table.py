@@ -32,13 +32,7 @@ class Part(NamedTuple):
 
 
 class Table:
-    """A text of rows, read from top to bottom.
-
-    Attributes
-    ----------
-    header
-        Names of the columns, without blanks around them.
-    """
+    """A text of rows, read from top to bottom; ``header`` are the names of the columns."""
 
     def __init__(
         self,
