@@ -70,6 +70,7 @@ def typed_case(seed: int, policy: str) -> tuple[Workload, Cluster]:
             row |= {"rates": {k: rng.choice([1, 2]) for k in accepted}, "gpu_type": accepted[0]}
         elif rng.random() < 0.7:
             row["gpu_type"] = "|".join(accepted)
+        row |= {"max_gpus": row["gpus"] + rng.randint(1, 3)} if rng.random() < 0.3 else {}
         row |= {"partition": rng.choice(["p", "q,p"])} if rng.random() < 0.5 else {}
         row |= {"features": ["f"]} if rng.random() < 0.2 else {}
         row |= {"cancelled": submit + rng.choice([0, 60])} if away and rng.random() < 0.2 else {}
@@ -97,6 +98,20 @@ def test_every_policy_keeps_to_where_jobs_may_run(policy: str, seeds: Iterable[i
                 assert eligible(workload.jobs[job], cluster.by_id[server])
         incomplete = run.jobs["id"][run.jobs["end"].isna()].tolist()
         assert all(workload.by_id[name].cancelled is not None for name in incomplete)
+
+
+def test_elastic_jobs_grow_where_they_become_faster() -> None:
+    """Two jobs would grow onto the same GPUs, of a type that makes one of them slower."""
+    cluster = Cluster.of([{"gpus": 4, "gpu_type": kind} for kind in "xyx"])
+    rated = {"rates": {"x": 3, "y": 1}, "gpu_type": "x"}
+    workload = by_hand(
+        rated | {"submit": 60, "gpus": 2, "work": 300},
+        rated | {"submit": 60, "gpus": 3, "work": 360, "max_gpus": 5},
+        {"submit": 180, "work": 540, "max_gpus": 2},
+        {"submit": 240, "gpus": 3, "work": 660, "max_gpus": 4},
+        rated | {"submit": 240, "gpus": 2, "work": 240, "max_gpus": 4},
+    )
+    audited(workload, cluster, "lyra")
 
 
 def test_a_policy_that_knows_of_no_classes_is_refused_by_name() -> None:

@@ -129,10 +129,10 @@ def still_missing(draft: Draft, name: Id, counts: Counts) -> Iterator[tuple[Id, 
 
 
 def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
-    """Give a job more GPUs, but no more than it can have, unless it would be slower with them.
+    """Give a job more GPUs, but no more than it can have, if it becomes faster by them.
 
-    With GPUs of both pools it loses efficiency; if those of the second pool do not make up for it,
-    it gets those of its first pool only. A job with a goodput may be slower with more of one pool.
+    With GPUs of both pools it loses efficiency, and with types of several rates it runs at the
+    slowest. If all GPUs do not make it faster, it gets those of its first pool if these do.
 
     Returns
     -------
@@ -141,12 +141,12 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     """
     job = draft.jobs[name]
     held = Counter(draft.held[name])
-    if _speed(draft, job, held + Counter(taken)) > _speed(draft, job, held):
-        draft.grow(name, taken)
-        return True
-    if job.goodput is None:
-        home = {draft.servers[s].pool for s in held}
-        draft.grow(name, {s: gpus for s, gpus in taken.items() if {draft.servers[s].pool} == home})
+    home = {draft.servers[s].pool for s in held}
+    own = {s: gpus for s, gpus in taken.items() if {draft.servers[s].pool} == home}
+    for gpus in (taken, own):
+        if _speed(draft, job, held + Counter(gpus)) > _speed(draft, job, held):
+            draft.grow(name, gpus)
+            return gpus is taken
     return False
 
 
