@@ -165,8 +165,8 @@ def main() -> None:
     said = parser.parse_args()
     if bool(said.page) == said.stale:
         parser.error("a page, or --stale")
-    failed, began = 0, time.monotonic()
     left = old(said.part) if said.stale else chosen(said.page, said.sections)
+    failed, began = 0, time.monotonic()
     for done, (page, name) in enumerate(left):
         if time.monotonic() - began > said.seconds:
             print(f"the time is over; {len(left) - done} sections are left", flush=True)
