@@ -41,7 +41,7 @@ def rounds() -> Iterator[Row]:
     """Yield Muri's rounds, and rustworkx's matching of the whole graph of round one."""
     dlsched.solve(dlsched.generate("interleaving", 9, jobs=16), "muri")
     for jobs in (256, 512, 1000):
-        instance, row = dlsched.generate("interleaving", 1, jobs=jobs), {"jobs": jobs}
+        instance, row = dlsched.generate("interleaving", 1, jobs=jobs), {"jobs": str(jobs)}
         for _ in range(3):
             began = time.process_time()
             dlsched.solve(instance, "muri")

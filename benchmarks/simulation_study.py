@@ -15,6 +15,8 @@ def study(only: str) -> Iterator[Row]:
     first: dict[tuple[str, int], float] = {}
     bounds: dict[tuple[str, int], float] = {}
     for run in runs:
+        if run["status"] == "error":
+            continue
         key = (run["family"], run["workload_seed"])
         row: Row = {"workload": key[0], "seed": key[1], "s a run": run["run_seconds"]}
         if run["method"].startswith(BOUND):

@@ -36,6 +36,8 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "geometric": statistics.geometric_mean, "deviation": statistics.stdev,
     "only": lambda values: values[0],
 }  # fmt: skip
+SEVERAL = {"spread": "{0} ({1} to {2})", "range": "{1} to {2}", "mean, most": "{0}, {2}"}
+"""Statistics of several numbers, by the mean, the least and the most."""
 RATIO = {"ratio": "whole", "least": "least", "most": "most", "seeds above 1": "above"}
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 
@@ -210,12 +212,9 @@ def _statistic(rows: list[Row], says: dict[str, Any], whole: list[Row] | None = 
     if "by" in says:
         groups = _groups(chosen, [says["by"]])
         values = [statistics.fmean(_values(group, says["of"])) for group in groups]
-    if name == "spread":
+    if name in SEVERAL:
         three = (statistics.fmean(values), min(values), max(values))
-        first, low, high = (_written(value, form) for value in three)
-        return cell(f"{first} ({low} to {high})")
-    if name == "range":
-        return cell(" to ".join(_written(value, form) for value in (min(values), max(values))))
+        return cell(SEVERAL[name].format(*(_written(value, form) for value in three)))
     if name == "part":  # a sum as a part of another column's
         sums = [sum(values), sum(_values(chosen, says["over"]["of"]))]
         share = 100 * sums[0] / sums[1] if sums[1] else float("nan")

@@ -66,7 +66,7 @@ def queue() -> Iterator[Row]:
         began = time.process_time()
         grants = hadar.decide(rounds)
         spent = time.process_time() - began
-        yield {"queued jobs": jobs, "s": spent, "jobs that run": len(grants)}
+        yield {"queued jobs": str(jobs), "s": spent, "jobs that run": len(grants)}
 
 
 def forking() -> Iterator[Row]:

@@ -145,6 +145,17 @@ def test_sections_that_are_not_measured_are_kept(measure: ModuleType, tmp_path: 
     assert "this one" in text and text.index("Methods") < text.index("Loads")
 
 
+def test_stale_sections_are_measured_shortest_first(measure: ModuleType, tmp_path: Path) -> None:
+    """What took long or is not known comes last; a part has its pages only, kept ones none."""
+    rows = measure.long("load-1.3", [{"load": 1.3}])
+    measure.store("drawn", "load-1.3", rows.assign(**STAMP))
+    (tmp_path / "history.toml").write_text('kept = "Kept as history."\n' + PAGE)
+    for page in ("drawn", "history"):
+        measure.write(page)
+    assert measure.old("1/2") == [("drawn", "load-1.3"), ("drawn", "methods")]
+    assert measure.old("2/2") == []
+
+
 def test_code_of_the_same_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """New docstrings, comments or imports leave rows current; other code does not."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")

@@ -36,4 +36,4 @@ def test_orders_differ_above_the_bound(preemptive: bool) -> None:
 def test_it_refuses_what_it_cannot_do() -> None:
     """A job that fits nowhere is refused."""
     with pytest.raises(PolicyError, match="j0 fits no servers"):
-        simulate(workload(((0, 5, 1),)), CLUSTER, ListOrder(order=["j0"]))
+        ListOrder(order=["j0"]).check(workload(((0, 5, 1),)), CLUSTER)
