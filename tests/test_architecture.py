@@ -17,7 +17,6 @@ import pytest
 import dlsched
 from calls import python
 from dlsched import Run, library, registry
-from dlsched.proofs.available import form_choices
 from dlsched.proofs.document import read_proof
 from dlsched.sweeps import read_suite
 from import_graph import CORE, MODULES, SRC, graph, package_of, packages, targets, tree
@@ -232,8 +231,9 @@ def finding() -> frozenset[str]:
         for method in owner.methods:
             with recording(seen), suppress(dlsched.DlschedError):
                 dlsched.solve(instance, method, time_limit=5)
-        if module := form_choices(owner):
-            choices = module.choices
+        places = filter(owner.has_module, ("form_choices", "exact"))
+        ways = (getattr(owner.module(place), "choices", None) for place in places)
+        for choices in filter(None, ways):
             for level in range(len(owner.levels)):
                 with recording(seen):
                     list(choices(instance, best, level, Run()))

@@ -10,7 +10,7 @@ import dlsched
 from dlsched import Claim, Run, Status, Termination, registry
 from dlsched.api.starting import joined
 from dlsched.problems.reclaiming import Solution
-from dlsched.registry import Kind, trusted
+from dlsched.registry import Kind, methods
 from dlsched.results.objective import Bound, Level, strongest
 
 ORDERS = [
@@ -154,10 +154,10 @@ def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
 @pytest.fixture
 def trust() -> Iterator[Any]:
     """Give what makes a function one of the library's own methods, until the test ends."""
-    yield lambda method: trusted.trust(method, "reclaiming") or method
-    for key, (function, _) in [*trusted._OWN.items()]:
+    yield lambda method: methods.trust(method, "reclaiming") or method
+    for key, (function, _) in [*methods._OWN.items()]:
         if function.__module__ == __name__:
-            del trusted._OWN[key]
+            del methods._OWN[key]
 
 
 @pytest.mark.parametrize(
