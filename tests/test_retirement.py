@@ -39,8 +39,10 @@ PAPERS = {
 WAITING: dict[str, str] = {}
 """Methods that go, and why. Whoever removes a method removes its line."""
 KEPT = {
+    "dispatch/lp": "the bound that `dlsched.bound` takes, as no solution is wanted there",
     "placement/indivisible_bound": "what the other bounds begin with, in a fifth of their time",
-    "reclaiming/spectral": "the best bound where jobs are scattered; newer than the figures",
+    "reclaiming/lp": "the relaxation of the card's model, which `spectral` begins with",
+    "sensitivity/price_round": "the optimum of level 1 in an eighth of the time of `patterns`",
     "utility/srtf": "the plain order beside the papers' baselines, in place of fifo",
 }
 """Methods that the figures would retire, and what they are kept for."""
