@@ -108,8 +108,7 @@ def test_the_check_of_proofs_imports_no_search() -> None:
     """What has to be trusted when a proof is checked has nothing of what made the proof."""
     checks = ("proofs.check", "proofs.bounds")
     used = set().union(*(nx.descendants(graph(), check) for check in checks))
-    parts = ("search", "relaxation", "sum_search", "prove")
-    search = {f"proofs.{part}" for part in parts}
+    search = {f"proofs.{part}" for part in ("search", "relaxation", "sum_search", "prove")}
     assert search <= set(MODULES) and not used & search
 
 
@@ -231,9 +230,8 @@ def finding() -> frozenset[str]:
         for method in owner.methods:
             with recording(seen), suppress(dlsched.DlschedError):
                 dlsched.solve(instance, method, time_limit=5)
-        places = filter(owner.has_module, ("form_choices", "exact"))
-        ways = (getattr(owner.module(place), "choices", None) for place in places)
-        for choices in filter(None, ways):
+        for place in filter(owner.has_module, ("form_choices", "exact")):
+            choices = getattr(owner.module(place), "choices", lambda *_: ())
             for level in range(len(owner.levels)):
                 with recording(seen):
                     list(choices(instance, best, level, Run()))
