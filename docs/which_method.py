@@ -132,8 +132,8 @@ def page_tables() -> str:
     lines: list[str] = []
     for name in problem_names():
         if measured := list(rows(name)):
-            links = f"[Methods](problems/{name}.md#methods), "
-            links += f"[figures](../benchmarks/figures/{name}.md)."
+            figures = f", [figures](../benchmarks/figures/{name}.md)" * (name in tables.names())
+            links = f"[Methods](problems/{name}.md#methods){figures}."
             lines += [f"### {name.capitalize()}", "", links, "", HEAD, "|---" * 11 + "|"]
             lines += [*measured, ""]
     return "\n".join(lines)

@@ -45,7 +45,7 @@ FOLDERS = [
     Budget("interleaving", ("problems/interleaving",), 6300),
     Budget("utility", ("problems/utility",), 6200),
     Budget("placement", ("problems/placement",), 6600),
-    Budget("sensitivity", ("problems/sensitivity",), 6000, 6078),
+    Budget("sensitivity", ("problems/sensitivity",), 6000, 6082),
     Budget("dispatch", ("problems/dispatch",), 5600),
     Budget("shares", ("problems/shares",), 1400, 1584),
     Budget("configurations", ("problems/configurations",), 1200),
@@ -67,9 +67,9 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 96118),
+    Budget("lines of src", (), 90600, 96122),
     Budget("files of src", (), 640),
-    Budget("lines of tests", (), 30000, 32745),
+    Budget("lines of tests", (), 30000, 32758),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

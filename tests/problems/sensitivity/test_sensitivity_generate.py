@@ -1,5 +1,6 @@
 """Instances, drawn, of profiles and of a trace; optimistic profiling: what is measured, errors."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from dlsched.problems.sensitivity import (
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.records import read_trace
 from dlsched.simulation import snapshot
+from dlsched.simulation.workload.generators import synergy_workload
 from drawing import draws
 from refused_calls import assert_refused, reports
 
@@ -42,6 +44,17 @@ def test_files_without_measured_profiles_raise(text: str, words: str, tmp_path: 
     path.write_text(text)
     with pytest.raises(dlsched.InstanceError, match=words):
         from_profiles(path)
+
+
+def test_a_file_may_have_no_times(tmp_path: Path) -> None:
+    """Only jobs of so many iterations need the seconds of one."""
+    path = tmp_path / "profiles.json"
+    models = {"a_1": {"model": "a", "gpus": 1, "tput": [[1]]}}
+    data = {"axes": {"cpu_per_gpu": [3], "mem_gb_per_gpu_9x1": [62.5]}, "class_of": {"a": "image"}}
+    path.write_text(json.dumps(data | {"sets": {"r": {"fair_cpu_per_gpu": 3, "models": models}}}))
+    assert len(from_profiles(path, servers=1, split=(1, 0, 0)).jobs) == 8
+    with pytest.raises(dlsched.InstanceError, match=r"a_1\.iter_time_s_at_fair: is missing"):
+        synergy_workload(3, measured=path, split="1/0/0")
 
 
 def test_utilization_above_one_makes_jobs_wait() -> None:

@@ -24,8 +24,8 @@ class Measured(NamedTuple):
     place: int
     """Position of the model among the file's classes, the authors' order."""
     kind: str
-    seconds: Number
-    """Seconds per iteration at the proportional share."""
+    seconds: Number | None
+    """Seconds per iteration at the proportional share, which traces of iterations need."""
     profile: dict[str, Any]
     """As in an instance; rows of zeros are dropped, with their CPUs, other zeros are kept."""
 
@@ -61,8 +61,9 @@ def _measured(axes: Any, kinds: Any, entries: Any) -> Iterator[tuple[str, Measur
             "memory": axes[f"mem_gb_per_gpu_9x{len(table[0])}"],
             "throughput": [row for _, row in rows],
         }
-        seconds = exact(entry["iter_time_s_at_fair"])
-        yield name, Measured(places[entry["model"]], kind, seconds, profile)
+        seconds = entry.get("iter_time_s_at_fair")
+        timed = None if seconds is None else exact(seconds)
+        yield name, Measured(places[entry["model"]], kind, timed, profile)
 
 
 def from_profiles(

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dlsched.errors import OptionError
+from dlsched.errors import InstanceError, OptionError
 from dlsched.problems.sensitivity.instances.from_profiles import read_profiles
 from dlsched.problems.sensitivity.instances.generate import (
     MODELS,
@@ -47,6 +47,9 @@ def models_of(
         rows = read_profiles(measured, cpus_per_gpu)
         for name, row in sorted(rows.items(), key=lambda entry: entry[1].place):
             if row.profile["gpus"] == 1:
+                if row.seconds is None:
+                    where, remedy = f"{name}.iter_time_s_at_fair", "write seconds per iteration"
+                    raise InstanceError(str(measured), where, "is missing", remedy)
                 model = name.removesuffix("_1")
                 kind = _NAMES.get(row.kind, row.kind)
                 models[model] = Model(model, kind, row.seconds, _per_gpu(row.profile))
