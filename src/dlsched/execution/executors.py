@@ -98,7 +98,7 @@ class Local(Executor):
 class Submitit(Executor):
     """The jobs of an executor of submitit, with its parameters set: each chunk of calls is a job.
 
-    So many `jobs` are there at a time.
+    `jobs` is the largest number of them at a time.
     """
 
     chunk_seconds, first_chunk = 60.0, 32  # a job is a new interpreter, which takes seconds

@@ -175,7 +175,7 @@ def _frame(ax: Axes, x: float, y: float, width: float, height: float, **style: A
 def _names(ax: Axes, picture: Picture, band: _Band, top: float, points: float) -> None:
     """Write the name of what neighbouring columns have in the same cells, where it fits.
 
-    A column is so many `points` wide.
+    `points` is the width of a column.
     """
     columns: dict[tuple[str, int, int, str], list[int]] = {}
     for column, owner in enumerate(band.owners):

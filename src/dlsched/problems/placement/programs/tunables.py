@@ -54,7 +54,7 @@ class Tunables:
     least_increase: float = 1e-3
     """Relative increase of an exact optimum; a round of tangents that gains less is the last."""
     look_back: int = 3
-    """So many rounds of spreading rows that together gain less are the last."""
+    """The search ends when this number of rounds of spreading rows together gain less."""
     spreading_part: float = 0.9
     """Of what is left of a limit, for spreading rows."""
     rounds_part: float = 0.6
